@@ -1,0 +1,216 @@
+//! Condition variable in parking_lot's shape, whose `notify_all` makes no herd.
+//!
+//! *Algorithm*: waiters queue FIFO in a [contention record](crate::record) of the condition
+//! variable. `notify_all` wakes only the first and hands it the rest as a chain; that thread
+//! moves them to the wait queue of the mutex ("wait morphing"), where each is woken as the mutex
+//! comes to it. The condition variable itself never needs to know the mutex.
+//!
+//! *Guarantees*: a waiter that released the mutex before a notification is notified by it; each
+//! notification ends at most one wait; no spurious return except with a deadline that is reached
+//! while it is notified (then it reports the notification); order FIFO; abortable by deadline.
+//! *Does not guarantee*: that one condition variable serves two mutexes at a time (each waiter
+//! returns with its own mutex, but a chain moves to the first waiter's mutex: do not).
+//! *Cost*: 4 bytes; notify without waiters is one load. *Waiting*: sleeping, no spinning.
+//! *Checked by*: `tests/loom_condvar.rs`, the contract suite of `lockwright-torture`.
+//!
+//! ```text
+//! State of a waiter   COND -> NOTIFIED : notify (first of its batch; holds the chain)
+//!                     COND -> CHAINED  : notify_all (the others)
+//!                     CHAINED -> WAITING : Mutex::requeue (then as any waiter of the mutex)
+//! ```
+//!
+//! Edges
+//!  [condvar.notify]  notify_one, notify_all: state store Release -> wait: state load Acquire  publishes what the notifier did, and the chain
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use lockwright_platform::{Me, Platform, Slot, Word, ZeroWord};
+
+use crate::events::{Event, inc};
+use crate::mutex::{Policy, RawMutex};
+use crate::record::{Guarded, Record, attach, ctl, my_state, node, state, waiter_state};
+
+/// Sleeps of a waiter that has no queue node: it returns, spuriously, after this.
+const NO_NODE_SLEEP_NS: u64 = 1_000_000;
+
+/// A condition variable.
+#[repr(transparent)]
+pub struct RawCondvar<P: Platform> {
+    ctl: P::Word<u32>,
+}
+
+impl<P: Platform> RawCondvar<P>
+where
+    P::Word<u32>: ZeroWord,
+{
+    /// A condition variable without waiters.
+    #[allow(clippy::declare_interior_mutable_const)]
+    pub const INIT: Self = RawCondvar { ctl: ZeroWord::ZERO };
+}
+
+impl<P: Platform> Default for RawCondvar<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: Platform> RawCondvar<P> {
+    /// A condition variable without waiters, where a constant cannot be had.
+    pub fn new() -> Self {
+        RawCondvar { ctl: Word::new(0) }
+    }
+
+    /// Releases `mutex`, waits for a notification or until `Platform::now()` reaches `deadline`,
+    /// and acquires `mutex` again. Returns whether a notification ended the wait.
+    ///
+    /// Without a thread slot (table exhausted, or called in a signal handler that interrupted a
+    /// lock operation) it returns after a millisecond as if notified.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds `mutex`, as for [`RawMutex::unlock`].
+    pub unsafe fn wait<W: Policy>(&self, mutex: &RawMutex<P, W>, deadline: Option<u64>) -> bool {
+        inc::<P>(Event::CondWait);
+        let queued = P::enter().and_then(|me| Some((attach(&self.ctl)?, me)));
+        let Some((guarded, me)) = queued else {
+            // SAFETY: the caller's contract.
+            unsafe { mutex.unlock() };
+            let left = deadline.map_or(u64::MAX, |at| at.saturating_sub(P::now()));
+            P::sleep(left.min(NO_NODE_SLEEP_NS));
+            mutex.lock();
+            return left > NO_NODE_SLEEP_NS;
+        };
+        let record = guarded.record();
+        guarded.push_back(me.slot(), state::COND);
+        drop(guarded);
+        // SAFETY: the caller's contract.
+        unsafe { mutex.unlock() };
+
+        let notified = self.sleep(&me, record, deadline);
+        match notified {
+            state::WAITING | state::GRANTED => {
+                mutex.wait_requeued(&me);
+                return true;
+            }
+            state::NOTIFIED => self.move_chain(&me, mutex),
+            _ => {}
+        }
+        drop(me);
+        mutex.lock();
+        notified == state::NOTIFIED
+    }
+
+    /// Sleeps until notified, and moved if part of a batch; returns the state that ended it,
+    /// `COND` for the deadline.
+    fn sleep(&self, me: &Me<P>, record: Record<P>, deadline: Option<u64>) -> u32 {
+        let my = my_state(me);
+        let mut deadline = deadline;
+        loop {
+            // Ordering: Acquire, [condvar.notify]: pairs with the stores in notify()
+            let mut now = my.load(Acquire);
+            if now == state::COND && deadline.is_some_and(|at| P::now() >= at) {
+                let guarded = record.acquire();
+                // Ordering: Acquire, [condvar.notify]: under the guard it is final
+                now = my.load(Acquire);
+                if now == state::COND {
+                    guarded.remove(me.slot());
+                    guarded.leave(&self.ctl);
+                    inc::<P>(Event::CondTimeout);
+                    return now;
+                }
+            }
+            match now {
+                state::COND => {}
+                // Somebody is about to move us to the mutex; the deadline is void.
+                state::CHAINED => deadline = None,
+                _ => return now,
+            }
+            P::park(me, deadline);
+        }
+    }
+
+    /// First of a batch: moves the others to the mutex, to be woken one by one.
+    fn move_chain<W: Policy>(&self, me: &Me<P>, mutex: &RawMutex<P, W>) {
+        // Ordering: Relaxed, sequence (written before the state, [condvar.notify]) (block)
+        let chain = &me.record().words[node::CHAIN];
+        let mut rest = Slot::new(chain.load(Relaxed) as u16);
+        if rest.is_none_or(|first| mutex.requeue(first)) {
+            return;
+        }
+        // No record for them: then wake them all.
+        while let Some(slot) = rest {
+            // Ordering: Relaxed, sequence (as above)
+            rest = Slot::new(P::thread_record(slot).words[node::CHAIN].load(Relaxed) as u16);
+            // Ordering: Relaxed, init (published by the state)
+            P::thread_record(slot).words[node::CHAIN].store(0, Relaxed);
+            // Ordering: Release, [condvar.notify]: pairs with the loads in sleep()
+            waiter_state::<P>(slot).store(state::NOTIFIED, Release);
+            P::unpark(slot);
+        }
+    }
+
+    /// Ends the first wait; returns whether there was one.
+    pub fn notify_one(&self) -> bool {
+        self.notify(1) == 1
+    }
+
+    /// Ends all waits; returns how many there were.
+    pub fn notify_all(&self) -> usize {
+        self.notify(usize::MAX)
+    }
+
+    #[inline]
+    fn notify(&self, most: usize) -> usize {
+        // Ordering: Acquire, [record.attach]: a waiter that released the mutex before we took it
+        // is seen through the mutex
+        match ctl::record(self.ctl.load(Acquire)) {
+            None => 0,
+            Some(id) => self.notify_slow(Record::at(id), most),
+        }
+    }
+
+    #[cold]
+    fn notify_slow(&self, record: Record<P>, most: usize) -> usize {
+        let guarded = record.acquire();
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+        let attached = ctl::record(self.ctl.load(Relaxed)).map(Record::<P>::at);
+        if attached.is_none_or(|now| now != record) {
+            drop(guarded);
+            // Detached since: its waiters have gone. Another may have been attached.
+            return self.notify(most);
+        }
+        let Some(first) = guarded.first() else {
+            return 0;
+        };
+        let count = self.take_batch(&guarded, first, most);
+        // Ordering: Release, [condvar.notify]: pairs with the loads in sleep()
+        waiter_state::<P>(first).store(state::NOTIFIED, Release);
+        for _ in 1..count {
+            guarded.drop_user();
+        }
+        guarded.leave(&self.ctl);
+        P::unpark(first);
+        count
+    }
+
+    /// Unlinks up to `most` waiters and chains them behind `first`.
+    fn take_batch(&self, guarded: &Guarded<P>, first: Slot, most: usize) -> usize {
+        let chain = |slot: Slot| &P::thread_record(slot).words[node::CHAIN];
+        let (mut last, mut count) = (first, 1);
+        guarded.remove(first);
+        while count < most
+            && let Some(next) = guarded.first()
+        {
+            guarded.remove(next);
+            // Ordering: Relaxed, init (published by the first one's state, [condvar.notify])
+            chain(last).store(u32::from(next.get()), Relaxed);
+            // Ordering: Release, [condvar.notify]: pairs with the loads in sleep()
+            waiter_state::<P>(next).store(state::CHAINED, Release);
+            last = next;
+            count += 1;
+        }
+        // Ordering: Relaxed, init (published by the first one's state, [condvar.notify])
+        chain(last).store(0, Relaxed);
+        count
+    }
+}

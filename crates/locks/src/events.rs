@@ -1,0 +1,132 @@
+//! Lock events: what the slow paths did, counted always.
+//!
+//! One list generates the enum, the names and the documentation. The kernel counts events of its
+//! rwsem and has none for mutexes; mutex events are named after the rwsem's. A count goes to a
+//! line that only the counting thread writes (see `Platform::count`), fast paths count nothing.
+//! Reading sums over threads and is not a snapshot of one instant; resetting takes a baseline, so
+//! no increment is lost to it. Without the feature `events` counting compiles to nothing.
+
+use lockwright_platform::{COUNTERS, Platform};
+
+macro_rules! events {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal;)*) => {
+        /// A lock event.
+        #[derive(Copy, Clone, Debug, PartialEq, Eq)]
+        #[repr(usize)]
+        pub enum Event {
+            $($(#[doc = $doc])+ $variant,)*
+        }
+
+        impl Event {
+            /// All events, in order of their numbers.
+            pub const ALL: &'static [Event] = &[$(Event::$variant),*];
+
+            /// The name, in the kernel's manner.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Event::$variant => $name,)*
+                }
+            }
+
+            /// When it is counted.
+            pub const fn meaning(self) -> &'static str {
+                match self {
+                    $(Event::$variant => concat!($($doc),+).trim_ascii_start(),)*
+                }
+            }
+        }
+    };
+}
+
+events! {
+    /// Slow-path lock calls.
+    MutexSlow = "mutex_slow";
+    /// Mutex acquired while spinning, without having queued.
+    MutexOptLock = "mutex_opt_lock";
+    /// A spin ended without the lock.
+    MutexOptFail = "mutex_opt_fail";
+    /// A spin was not begun: nobody may spin, or the holder does not run.
+    MutexOptNospin = "mutex_opt_nospin";
+    /// A spin ended because the lock was taken again and again before the spinner could.
+    MutexOptRetaken = "mutex_opt_retaken";
+    /// A spin ended because the holder stopped running.
+    MutexOptStopped = "mutex_opt_stopped";
+    /// Mutex acquired through the wait queue, hand-offs included.
+    MutexQlock = "mutex_qlock";
+    /// Returns from sleeping in the wait queue.
+    MutexSleep = "mutex_sleep";
+    /// Timed sleeps of the first waiter that no unlock is asked to end.
+    MutexDoze = "mutex_doze";
+    /// An unlock woke the first waiter.
+    MutexWake = "mutex_wake";
+    /// The first waiter, or the holder at the end of its slice, asked for a hand-off.
+    MutexHandoffAsked = "mutex_handoff_asked";
+    /// An unlock passed the lock to the first waiter.
+    MutexHandoff = "mutex_handoff";
+    /// A timed lock call gave up.
+    MutexLockFail = "mutex_lock_fail";
+    /// A lock call did without the queue: no thread slot, or its thread was inside another.
+    MutexNoNode = "mutex_no_node";
+    /// A spinner became head of an OSQ.
+    OsqHead = "osq_head";
+    /// A spinner left an OSQ before it became head.
+    OsqUnqueue = "osq_unqueue";
+    /// Heavy fences before a sleep.
+    FenceHeavy = "fence_heavy";
+    /// Condition waits.
+    CondWait = "cond_wait";
+    /// Condition waits that timed out.
+    CondTimeout = "cond_timeout";
+    /// Waiters moved from a condition variable to its mutex without waking.
+    CondRequeue = "cond_requeue";
+}
+
+const COUNT: usize = Event::ALL.len();
+
+// The platform's counter bank must hold every event (it holds none under the model checker).
+const _: () = assert!(COUNT <= COUNTERS || COUNTERS == 0);
+
+/// Counts one event. Slow paths only.
+#[inline]
+pub fn inc<P: Platform>(event: Event) {
+    if cfg!(feature = "events") {
+        P::count(event as usize, 1);
+    }
+}
+
+/// Counts of all events of the process, from its start or as a difference.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Counts([u64; COUNT]);
+
+impl Counts {
+    /// The counts now. All 0 without the feature `events`.
+    pub fn now<P: Platform>() -> Self {
+        let mut counts = [0; COUNT];
+        if cfg!(feature = "events") && COUNTERS > 0 {
+            for (i, count) in counts.iter_mut().enumerate() {
+                *count = P::counted(i);
+            }
+        }
+        Counts(counts)
+    }
+
+    /// The count of one event.
+    pub fn get(&self, event: Event) -> u64 {
+        self.0[event as usize]
+    }
+
+    /// What was counted since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Counts) -> Counts {
+        let mut counts = self.0;
+        for (count, before) in counts.iter_mut().zip(earlier.0) {
+            *count = count.wrapping_sub(before);
+        }
+        Counts(counts)
+    }
+
+    /// Names and counts, in order of the list.
+    pub fn iter(&self) -> impl Iterator<Item = (Event, u64)> + '_ {
+        Event::ALL.iter().map(|&e| (e, self.get(e)))
+    }
+}

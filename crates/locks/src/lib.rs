@@ -1,0 +1,21 @@
+//! Sleeping locks in the manner of the Linux kernel, generic over the platform.
+//!
+//! | module | algorithm |
+//! |---|---|
+//! | [`osq`] | cancellable MCS queue that admits one spinner at a time |
+//! | [`mutex`] | owner-word mutex: the product |
+//! | [`count_mutex`] | count-word mutex of 2013 with its three switches: the study object |
+//! | [`condvar`] | condition variable that moves waiters to the mutex instead of waking a herd |
+//! | [`record`] | what only a contended lock needs, outside the lock: wait queue, OSQ tail, slice |
+//! | [`events`] | lock events: counted in slow paths, on lines of the counting thread's own |
+//!
+//! No algorithm knows which [`Platform`](lockwright_platform::Platform) it runs on.
+
+#![no_std]
+
+pub mod condvar;
+pub mod count_mutex;
+pub mod events;
+pub mod mutex;
+pub mod osq;
+pub mod record;

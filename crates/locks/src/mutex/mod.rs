@@ -1,0 +1,293 @@
+//! The product mutex: an 8-byte lock word, stealing by runners, FIFO waiters, hand-off.
+//!
+//! *Algorithm*: the Linux kernel's owner-word mutex (since 4.10) with spinning through an OSQ and
+//! a FIFO of waiters, written anew; waiting policies `kernel` and, as in lock slices (Patel et
+//! al., EuroSys 2020), `slice`. *Differs from the kernel in*: the owner is known by the CPU it
+//! took the lock on; a hand-off is completed by the unlocking thread under the queue's guard, so
+//! there is no pick-up state; unlock is a plain store paired with a heavy fence of the waiter
+//! (policy [`Policy::ATOMIC_UNLOCK`]: one atomic operation); what only a contended lock needs
+//! lives in a [contention record](crate::record).
+//!
+//! *Guarantees*: mutual exclusion; bounded bypass (a first waiter asks for a hand-off after
+//! [`Policy::HANDOFF_NS`] or at the end of a slice, and from the next unlock that can see the
+//! request nobody passes it); starvation-free; try_lock never fails spuriously on a free lock;
+//! abortable by deadline. *Does not guarantee*: FIFO among runners; re-entry (deadlock);
+//! priority inheritance; use across processes. *Fork*: the child may use locks that were free or
+//! its own; locks held by other threads stay held. *Poisoning*: none.
+//! *Cost*: 8 bytes; one atomic operation for an uncontended lock and unlock (two with atomic
+//! unlock); 64 bytes of static memory per contended lock.
+//! *Waiting*: spin while the owner is believed to run (see `Platform::cpu_stamp`), then sleep in
+//! the queue. A thread without a slot, or in a signal handler that interrupted a lock operation,
+//! sleeps and tries in turn.
+//! *Checked by*: `tests/loom_mutex.rs`, the contract suite of `lockwright-torture`.
+//!
+//! ```text
+//! State   locked  1 held, 0 free                    (unused with atomic unlock: see ctl)
+//!         count   acquisitions modulo 256           owner writes; a stale reading ends a spin early
+//!         cpu     CPU of the last acquisition       owner writes; hint
+//!         ctl     LOCKED | WAKE | HANDOFF | index   see `record::ctl`; waiters and the owner write
+//! ```
+//!
+//! Transitions (plain unlock): `locked 0 -> 1 : try_acquire`, `1 -> 0 : unlock, release`;
+//! with `HANDOFF`, `locked` stays 1 and `state WAITING -> GRANTED : hand_off`.
+//!
+//! Edges
+//!  [mutex.lock]    unlock, release: locked or ctl Release -> try_fast, try_acquire: locked or ctl exchange Acquire  publishes the critical section
+//!  [mutex.grant]   hand_off: state store Release -> wait_queued: state load Acquire  publishes the critical section to the waiter it passes the lock to
+//!  [mutex.dekker]  sleep_first: ctl WAKE, fence_heavy, look at locked <-> unlock: locked store, fence_light, look at ctl  one of the two sees the other
+//!  [mutex.ask]     sleep_first, ask: ctl fetch_or Release -> unlock: ctl load Acquire  publishes the queue's first waiter to the thread that wakes it
+
+mod policy;
+mod slow;
+mod spin;
+
+pub use policy::{Kernel, Latency, NEVER, Policy, Slice, SliceAtomic};
+
+use core::marker::PhantomData;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use lockwright_platform::{Platform, Word, ZeroWord};
+
+use crate::events::{Event, inc};
+use crate::record::{Record, ctl};
+
+/// A mutex without data. The protocol of [`lock`](Self::lock) and [`unlock`](Self::unlock) is the
+/// caller's.
+#[repr(C)]
+pub struct RawMutex<P: Platform, W: Policy> {
+    locked: P::Word<u8>,
+    count: P::Word<u8>,
+    cpu: P::Word<u16>,
+    ctl: P::Word<u32>,
+    _policy: PhantomData<W>,
+}
+
+/// Acquisitions between two looks of the owner at its slice, less one.
+const SLICE_CHECK_MASK: u8 = 127;
+
+impl<P: Platform, W: Policy> RawMutex<P, W>
+where
+    P::Word<u8>: ZeroWord,
+    P::Word<u16>: ZeroWord,
+    P::Word<u32>: ZeroWord,
+{
+    /// An unlocked mutex.
+    #[allow(clippy::declare_interior_mutable_const)]
+    pub const INIT: Self = RawMutex {
+        locked: ZeroWord::ZERO,
+        count: ZeroWord::ZERO,
+        cpu: ZeroWord::ZERO,
+        ctl: ZeroWord::ZERO,
+        _policy: PhantomData,
+    };
+}
+
+impl<P: Platform, W: Policy> Default for RawMutex<P, W> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: Platform, W: Policy> RawMutex<P, W> {
+    /// An unlocked mutex, where a constant cannot be had (the model checker).
+    pub fn new() -> Self {
+        RawMutex {
+            locked: Word::new(0),
+            count: Word::new(0),
+            cpu: Word::new(0),
+            ctl: Word::new(0),
+            _policy: PhantomData,
+        }
+    }
+
+    /// Acquires the mutex, waiting as long as it takes.
+    #[inline]
+    pub fn lock(&self) {
+        if self.try_fast() {
+            self.acquired();
+        } else {
+            self.lock_slow(None);
+        }
+    }
+
+    /// Acquires the mutex if it is free.
+    #[inline]
+    pub fn try_lock(&self) -> bool {
+        let got = self.try_fast();
+        if got {
+            self.acquired();
+        }
+        got
+    }
+
+    /// Acquires the mutex unless `Platform::now()` reaches `deadline` first.
+    #[inline]
+    pub fn lock_until(&self, deadline: u64) -> bool {
+        if self.try_fast() {
+            self.acquired();
+            return true;
+        }
+        self.lock_slow(Some(deadline))
+    }
+
+    /// Whether somebody holds the mutex now.
+    #[inline]
+    pub fn is_locked(&self) -> bool {
+        if W::ATOMIC_UNLOCK {
+            // Ordering: Relaxed, hint (the answer is old when it is given)
+            self.ctl.load(Relaxed) & ctl::LOCKED != 0
+        } else {
+            // Ordering: Relaxed, hint (the answer is old when it is given)
+            self.locked.load(Relaxed) != 0
+        }
+    }
+
+    /// Releases the mutex.
+    ///
+    /// # Safety
+    ///
+    /// 1. The caller holds the mutex: acquired by it, or by a thread that passed on the right.
+    /// 2. Without [`Policy::ATOMIC_UNLOCK`], the mutex outlives this call.
+    #[inline]
+    pub unsafe fn unlock(&self) {
+        // Ordering: Relaxed, hint (a request that this misses is seen by the look after the store)
+        if self.ctl.load(Relaxed) & ctl::ASKED != 0 {
+            return self.unlock_slow();
+        }
+        let word = if W::ATOMIC_UNLOCK {
+            // Ordering: AcqRel, [mutex.lock], [mutex.ask]: releases the section, acquires the
+            // request; the word it returns is the last that is seen of the lock
+            self.ctl.fetch_sub(ctl::LOCKED, AcqRel)
+        } else {
+            self.release_plain()
+        };
+        if word & ctl::ASKED != 0 {
+            self.wake(word);
+        }
+    }
+
+    /// The release without an atomic operation; returns the control word after it.
+    #[inline(always)]
+    fn release_plain(&self) -> u32 {
+        // Ordering: Release, [mutex.lock]: pairs with try_fast() and try_acquire()
+        self.locked.store(0, Release);
+        // Ordering: fence_light, [mutex.dekker]: store-load, the release against the look at ctl;
+        // pairs with sleep_first(), which raises WAKE and looks at `locked`
+        P::fence_light();
+        // Ordering: Acquire, [mutex.ask]: pairs with the request in sleep_first()
+        self.ctl.load(Acquire)
+    }
+
+    /// Releases the mutex to the first waiter, if there is one.
+    ///
+    /// # Safety
+    ///
+    /// As for [`unlock`](Self::unlock).
+    pub unsafe fn unlock_fair(&self) {
+        if !self.hand_off() {
+            // SAFETY: passes on this function's contract.
+            unsafe { self.unlock() }
+        }
+    }
+
+    #[inline(always)]
+    fn try_fast(&self) -> bool {
+        if W::ATOMIC_UNLOCK {
+            // Ordering: Relaxed, hint (re-checked by the exchange)
+            let word = self.ctl.load(Relaxed);
+            return word & ctl::LOCKED == 0 && self.try_from(word);
+        }
+        // Tests before it writes: a failed exchange would take the line from the owner.
+        // Ordering: Relaxed, hint (re-checked by the exchange)
+        self.locked.load(Relaxed) == 0
+            // Ordering: Acquire, [mutex.lock]: pairs with the release in unlock(); Relaxed, hint
+            && self.locked.compare_exchange(0, 1, Acquire, Relaxed).is_ok()
+    }
+
+    /// What an owner notes at each acquisition, inside the section.
+    #[inline(always)]
+    fn acquired(&self) {
+        // Ordering: Relaxed, owner-only (spinners read both as hints) (block)
+        self.cpu.store(P::cpu(), Relaxed);
+        let count = self.count.load(Relaxed).wrapping_add(1);
+        self.count.store(count, Relaxed);
+
+        if W::SLICES && count & SLICE_CHECK_MASK == 0 {
+            self.check_slice();
+        }
+    }
+
+    /// One attempt for those on the slow path: no atomic write unless the lock looks free.
+    fn try_acquire(&self) -> bool {
+        if !W::ATOMIC_UNLOCK {
+            return self.try_fast();
+        }
+        loop {
+            // Ordering: Relaxed, hint (re-checked by the exchange)
+            let word = self.ctl.load(Relaxed);
+            if word & ctl::LOCKED != 0 {
+                return false;
+            }
+            if self.try_from(word) {
+                return true;
+            }
+        }
+    }
+
+    /// Acquires if the control word is still `word`, whose flags and index stay.
+    #[inline(always)]
+    fn try_from(&self, word: u32) -> bool {
+        // Ordering: Acquire, [mutex.lock]: pairs with the release in unlock(); Relaxed, hint
+        self.ctl.compare_exchange(word, word | ctl::LOCKED, Acquire, Relaxed).is_ok()
+    }
+
+    /// Unlock where somebody asked for something, or may have.
+    #[cold]
+    fn unlock_slow(&self) {
+        // Ordering: Relaxed, hint (a later request is seen by the release below)
+        if self.ctl.load(Relaxed) & ctl::HANDOFF != 0 && self.hand_off() {
+            return;
+        }
+        self.release();
+    }
+
+    /// Releases without hand-off and wakes the first waiter if asked to. `WAKE` is taken down
+    /// before the release: after it, nothing of the lock may be written.
+    fn release(&self) {
+        if W::ATOMIC_UNLOCK {
+            // Ordering: Relaxed, hint (re-checked by the exchange)
+            let mut word = self.ctl.load(Relaxed);
+            loop {
+                let new = word & !(ctl::LOCKED | ctl::WAKE);
+                // Ordering: AcqRel, [mutex.lock], [mutex.ask]: releases the section, acquires the
+                // request; Relaxed, hint (retried)
+                match self.ctl.compare_exchange(word, new, AcqRel, Relaxed) {
+                    Ok(_) => break,
+                    Err(now) => word = now,
+                }
+            }
+            if word & ctl::ASKED != 0 {
+                self.wake(word);
+            }
+            return;
+        }
+        // Ordering: Acquire, [mutex.ask]: pairs with the request in sleep_first()
+        let before = self.ctl.fetch_and(!ctl::WAKE, Acquire);
+        let after = self.release_plain();
+        // If the record changed in between, nobody waits in the old one.
+        let word = if after & ctl::ASKED != 0 { after } else { before };
+        if word & ctl::ASKED != 0 {
+            self.wake(word);
+        }
+    }
+
+    /// Wakes the first waiter of the record named in `word`. The record may serve another lock
+    /// by now: then this is a spurious wake-up there, and nobody waits here.
+    #[cold]
+    fn wake(&self, word: u32) {
+        if let Some(first) = ctl::record(word).and_then(|id| Record::<P>::at(id).first()) {
+            inc::<P>(Event::MutexWake);
+            P::unpark(first);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Waiting policies of the mutex: how those who must wait do so.
+//!
+//! A policy is a type with associated constants; what it switches off costs nothing. Times are
+//! nanoseconds, short ones multiples of the measured cost of a cache-line transfer. Each value
+//! is from `waiting-study`'s measurements on two CPUs unless it says otherwise.
+
+/// A time that does not come.
+pub const NEVER: u64 = u64::MAX;
+
+/// How a mutex waits and unlocks.
+pub trait Policy: 'static {
+    /// The policy's name, as the command line knows it.
+    const NAME: &'static str;
+
+    /// Unlock is one atomic operation and touches nothing of the lock after it, so the lock may
+    /// be freed by its next owner while the unlocking thread still runs `unlock`. Otherwise
+    /// unlock is a plain store and a look at the control word after it.
+    const ATOMIC_UNLOCK: bool = false;
+
+    /// Two regimes: *alternate* while owners have other work between sections, *slice* where an
+    /// owner takes the lock again at once: then everybody else sleeps and the lock changes
+    /// hands once a slice.
+    const SLICES: bool = false;
+
+    /// How long a spinner spins at most.
+    const SPIN_NS: u64 = 20_000;
+
+    /// How long the first waiter lets others steal before it asks for a hand-off, counted from
+    /// its request (the kernel's rwsem: 4 ms). [`NEVER`]: it does not ask.
+    const HANDOFF_NS: u64 = 4_000_000;
+
+    /// How long a slice lasts.
+    const SLICE_NS: u64 = 1_000_000;
+
+    /// The sum of the slices of all waiters: with many waiters a slice is this over their
+    /// number, which bounds the longest wait. At least [`SLICE_MIN_NS`](Self::SLICE_MIN_NS).
+    const ROUND_NS: u64 = u64::MAX;
+
+    /// A slice is never shorter than this.
+    const SLICE_MIN_NS: u64 = 50_000;
+
+    /// So many polls that saw a new acquisition and the lock held make a spinner give up
+    /// (slice regime begins).
+    const RETAKES: u32 = 4;
+
+    /// In the slice regime, a waiter takes a free lock only after it stayed free this long, in
+    /// line transfers: a re-take by the owner needs less.
+    const POLITE_LINES: u32 = 1;
+
+    /// First timed sleep of the first waiter in a slice; doubles.
+    const DOZE_NS: u64 = 50_000;
+
+    /// After dozes that found the lock idle, a waiter first polls slowly for this long.
+    const LURK_NS: u64 = 20_000;
+
+    /// Distance of those slow polls, in line transfers.
+    const LURK_LINES: u32 = 8;
+}
+
+/// The kernel's policy: spin on a running owner through the OSQ, steal when running, hand off to
+/// the first waiter after 4 ms.
+#[derive(Copy, Clone, Debug)]
+pub struct Kernel;
+
+impl Policy for Kernel {
+    const NAME: &'static str = "kernel";
+}
+
+/// The default: two regimes, alternate and slice.
+#[derive(Copy, Clone, Debug)]
+pub struct Slice;
+
+impl Policy for Slice {
+    const NAME: &'static str = "slice";
+    const SLICES: bool = true;
+}
+
+/// The default with slices that share a round, for callers who need a short longest wait more
+/// than throughput.
+#[derive(Copy, Clone, Debug)]
+pub struct Latency;
+
+impl Policy for Latency {
+    const NAME: &'static str = "latency";
+    const SLICES: bool = true;
+    const SLICE_NS: u64 = 250_000;
+    const ROUND_NS: u64 = 2_000_000;
+}
+
+/// The default with an atomic unlock, for locks that may be freed under their own lock (C, raw
+/// pointers).
+#[derive(Copy, Clone, Debug)]
+pub struct SliceAtomic;
+
+impl Policy for SliceAtomic {
+    const NAME: &'static str = "slice-atomic";
+    const SLICES: bool = true;
+    const ATOMIC_UNLOCK: bool = true;
+}

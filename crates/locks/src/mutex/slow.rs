@@ -1,0 +1,526 @@
+//! The slow path of locking: spin, queue, sleep, and the hand-off to those who did.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use lockwright_platform::{Me, Pace, Platform, Slot, Until, Word};
+
+use super::spin::Spun;
+use super::policy::NEVER;
+use super::{Policy, RawMutex};
+use crate::events::{Event, inc};
+use crate::osq;
+use crate::record::{Guarded, Record, attach, ctl, my_state, node, state, waiter_state};
+
+/// The owner wakes the first waiter this long after the end of its slice, and asks for the
+/// hand-off in its place after twice that; the waiter's own timer normally gets there first.
+const SLICE_GRACE_NS: u64 = 50_000;
+
+/// Bounds of the sleeps of a waiter that has no queue node.
+const NO_NODE_SLEEP_NS: (u64, u64) = (50_000, 1_000_000);
+
+/// How much of the memory of idle dozes one more adds, and its limit.
+const LURK_PLUS: u32 = 4;
+const LURK_MAX: u32 = 64;
+
+/// A waiter at the head of the queue, between sleeps.
+struct First {
+    /// Its own time to ask for a hand-off, in ticks.
+    handoff_at: u64,
+    /// Length of the next doze.
+    doze_ns: u64,
+    /// It has asked.
+    asked: bool,
+}
+
+impl<P: Platform, W: Policy> RawMutex<P, W> {
+    /// Whether one CPU to spare makes a queue for spinners needless: the scheduler admits one.
+    fn one_spinner() -> bool {
+        P::spinner_cap() <= 1
+    }
+
+    #[cold]
+    pub(super) fn lock_slow(&self, deadline: Option<u64>) -> bool {
+        inc::<P>(Event::MutexSlow);
+        // Ordering: Acquire, [record.attach]: the record's words are looked at
+        let record = ctl::record(self.ctl.load(Acquire)).map(Record::<P>::at);
+        let mut retaken = false;
+        // Nobody waits yet: no need to tell anybody that we do, if it is short.
+        // Ordering: Relaxed, hint (a slice that runs is only a reason not to spin)
+        if record.is_none_or(|r| Self::one_spinner() && r.slice_end().load(Relaxed) == 0) {
+            match self.spin() {
+                Spun::Acquired => {
+                    inc::<P>(Event::MutexOptLock);
+                    self.acquired();
+                    return true;
+                }
+                end => retaken = end == Spun::Retaken,
+            }
+        }
+        let Some(me) = P::enter() else {
+            return self.lock_without_node(deadline);
+        };
+        P::check_in(&me);
+        let Some(mut guarded) = attach(&self.ctl) else {
+            drop(me);
+            return self.lock_without_node(deadline);
+        };
+        if !retaken && !Self::one_spinner() {
+            match self.spin_in_osq(&me, guarded) {
+                Ok(()) => return true,
+                Err((end, again)) => {
+                    retaken = end == Spun::Retaken;
+                    guarded = again;
+                }
+            }
+        }
+        if retaken && W::SLICES {
+            Self::begin_slice(&guarded, false);
+        }
+        guarded.push_back(me.slot(), state::WAITING);
+        let record = guarded.record();
+        drop(guarded);
+        self.wait_queued(&me, record, deadline)
+    }
+
+    /// Spins as head of the OSQ, if it may; gives the guard back if that did not get the lock.
+    fn spin_in_osq(&self, me: &Me<P>, guarded: Guarded<P>) -> Result<(), (Spun, Guarded<P>)> {
+        let record = guarded.record();
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
+        let spinners = record.spinners().load(Relaxed);
+        if spinners >= P::spinner_cap() || record.slice_end().load(Relaxed) != 0 {
+            return Err((Spun::Gave, guarded));
+        }
+        record.spinners().store(spinners + 1, Relaxed);
+
+        drop(guarded);
+        let until = Until::CHANGED.deadline(P::ticks() + P::ticks_of(W::SPIN_NS));
+        let mut end = Spun::Gave;
+        if osq::lock(record.osq_tail(), me, until) {
+            end = if self.try_acquire() { Spun::Acquired } else { self.spin() };
+            osq::unlock(record.osq_tail(), me);
+        }
+        let guarded = record.acquire();
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
+        let spinners = record.spinners().load(Relaxed);
+        record.spinners().store(spinners - 1, Relaxed);
+
+        if end != Spun::Acquired {
+            return Err((end, guarded));
+        }
+        guarded.leave(&self.ctl);
+        inc::<P>(Event::MutexOptLock);
+        self.acquired();
+        Ok(())
+    }
+
+    /// Starts a slice, unless one runs and `anew` is not set.
+    fn begin_slice(guarded: &Guarded<P>, anew: bool) {
+        let record = guarded.record();
+        // Ordering: Relaxed, hint (read as hints outside the guard) (block)
+        if anew || record.slice_end().load(Relaxed) == 0 {
+            let waiters = u64::from(record.length().load(Relaxed)).max(1);
+            let ns = W::SLICE_NS.min((W::ROUND_NS / waiters).max(W::SLICE_MIN_NS));
+            record.slice_end().store(P::ticks() + P::ticks_of(ns), Relaxed);
+        }
+    }
+
+    /// The wait of a queued thread, wherever in the queue it stands.
+    pub(crate) fn wait_queued(&self, me: &Me<P>, record: Record<P>, deadline: Option<u64>) -> bool {
+        let granted = my_state(me);
+        let mut first = First {
+            handoff_at: match W::HANDOFF_NS {
+                NEVER => NEVER,
+                ns => P::ticks() + P::ticks_of(ns),
+            },
+            doze_ns: W::DOZE_NS,
+            asked: false,
+        };
+        loop {
+            // Ordering: Acquire, [mutex.grant]: pairs with the store in hand_off()
+            if granted.load(Acquire) == state::GRANTED {
+                return self.take_over(me, record);
+            }
+            if record.first() != Some(me.slot()) {
+                P::park(me, deadline);
+                inc::<P>(Event::MutexSleep);
+                P::check_in(me);
+            } else if self.try_as_first(me, record, &mut first) {
+                return true;
+            } else {
+                // Ordering: Acquire, [mutex.grant]: pairs with the store in hand_off()
+                if granted.load(Acquire) == state::GRANTED {
+                    continue;
+                }
+                if self.sleep_first(me, record, &mut first, deadline) {
+                    return self.leave_queue(me, record);
+                }
+            }
+            if deadline.is_some_and(|at| P::now() >= at) {
+                return self.cancel(me, record);
+            }
+        }
+    }
+
+    /// The first waiter's attempts while it is awake; true with the lock and out of the queue.
+    fn try_as_first(&self, me: &Me<P>, record: Record<P>, first: &mut First) -> bool {
+        self.forget_wake();
+        // Ordering: Relaxed, hint (what the policy goes by)
+        let slice_end = record.slice_end().load(Relaxed);
+        if W::SLICES && slice_end != 0 && P::ticks() < slice_end {
+            return self.try_in_slice(me, record, first);
+        }
+        if self.try_acquire() {
+            return self.leave_queue(me, record);
+        }
+        if (W::SLICES && slice_end != 0) || P::ticks() >= first.handoff_at {
+            self.ask(first);
+        }
+        if first.asked {
+            return self.await_grant(me, record);
+        }
+        match self.spin() {
+            Spun::Acquired => return self.leave_queue(me, record),
+            Spun::Retaken if W::SLICES => {
+                let guarded = record.acquire();
+                Self::begin_slice(&guarded, false);
+                drop(guarded);
+                first.doze_ns = W::DOZE_NS;
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// In a slice the first waiter takes the lock only if its owner left it alone.
+    fn try_in_slice(&self, me: &Me<P>, record: Record<P>, first: &mut First) -> bool {
+        let lurk = &me.record().words[node::LURK];
+        // Ordering: Relaxed, owner-only (block)
+        let memory = lurk.load(Relaxed);
+        let idle = first.doze_ns != W::DOZE_NS && !self.is_locked();
+        if idle {
+            lurk.store((memory + LURK_PLUS).min(LURK_MAX), Relaxed);
+        }
+
+        if self.try_politely() || (memory > 0 && self.lurk(lurk)) {
+            // Ordering: Relaxed, hint (success ends the regime)
+            record.slice_end().store(0, Relaxed);
+            return self.leave_queue(me, record);
+        }
+        false
+    }
+
+    /// Takes the lock if it is free and stays so for longer than a re-take by the owner needs.
+    fn try_politely(&self) -> bool {
+        // Ordering: Relaxed, hint (try_acquire decides) (block)
+        let count = self.count.load(Relaxed);
+        if self.is_locked() {
+            return false;
+        }
+        P::relax(W::POLITE_LINES * P::line_ns());
+        self.count.load(Relaxed) == count && self.try_acquire()
+    }
+
+    /// Polls slowly: dozes have found the lock idle lately, so its owners come and go.
+    fn lurk(&self, memory: &P::Word<u32>) -> bool {
+        let end = P::ticks() + P::ticks_of(W::LURK_NS);
+        while P::ticks() < end {
+            let until = Until { pace: Pace::Every(W::LURK_LINES * P::line_ns()), ..Until::CHANGED };
+            // Ordering: Relaxed, hint (try_politely decides)
+            let count = self.count.load(Relaxed);
+            if let Some((true, _)) = self.await_change(count, until.deadline(end))
+                && self.try_politely()
+            {
+                return true;
+            }
+        }
+        // Ordering: Relaxed, owner-only (block)
+        memory.store(memory.load(Relaxed).saturating_sub(1), Relaxed);
+        false
+    }
+
+    /// Takes down a request to be woken that was not honoured or came too late: while the first
+    /// waiter is awake it needs no wake-up.
+    fn forget_wake(&self) {
+        // Ordering: Relaxed, hint (only the first waiter and the owner lower the flag)
+        if self.ctl.load(Relaxed) & ctl::WAKE != 0 {
+            // Ordering: Relaxed, hint (a wake-up too many is harmless, and sleep_first raises it)
+            self.ctl.fetch_and(!ctl::WAKE, Relaxed);
+        }
+    }
+
+    /// Asks for a hand-off at the next unlock.
+    fn ask(&self, first: &mut First) {
+        if !first.asked {
+            first.asked = true;
+            inc::<P>(Event::MutexHandoffAsked);
+        }
+        // Again at each turn: a hand-off to another may have taken the flag down.
+        // Ordering: Relaxed, hint (re-checked by the next unlock)
+        if self.ctl.load(Relaxed) & ctl::HANDOFF == 0 {
+            // Ordering: Release, [mutex.ask]: pairs with the loads in unlock()
+            self.ctl.fetch_or(ctl::HANDOFF, Release);
+        }
+    }
+
+    /// Spins for a hand-off that was asked for, or for the lock if it comes free.
+    fn await_grant(&self, me: &Me<P>, record: Record<P>) -> bool {
+        let granted = my_state(me);
+        let until = Until {
+            resched: true,
+            ..Until::CHANGED.deadline(P::ticks() + P::ticks_of(W::SPIN_NS))
+        };
+        let mine = (granted, u32::MAX, state::WAITING);
+        // Ordering: Acquire, [mutex.grant]: pairs with the store in hand_off() (block)
+        if W::ATOMIC_UNLOCK {
+            P::spin_while2(mine, (&self.ctl, ctl::LOCKED, ctl::LOCKED), Acquire, until);
+        } else {
+            P::spin_while2(mine, (&self.locked, u8::MAX, 1), Acquire, until);
+        }
+
+        // Ordering: Relaxed, hint (wait_queued looks again, with Acquire)
+        granted.load(Relaxed) == state::WAITING
+            && self.try_acquire()
+            && self.leave_queue(me, record)
+    }
+
+    fn ns_of(ticks: u64) -> u64 {
+        ticks.saturating_mul(1_000) / P::ticks_of(1_000).max(1)
+    }
+
+    /// The first waiter's sleep. True: it got the lock instead.
+    fn sleep_first(
+        &self,
+        me: &Me<P>,
+        record: Record<P>,
+        first: &mut First,
+        deadline: Option<u64>,
+    ) -> bool {
+        // Ordering: Relaxed, hint (what the policy goes by)
+        let slice_end = record.slice_end().load(Relaxed);
+        let ticks = P::ticks();
+        let soonest = |at: u64| Some(deadline.map_or(at, |d| d.min(at)));
+        if W::SLICES && slice_end != 0 && ticks < slice_end {
+            // A doze: no unlock is asked to end it, so the owner makes no system calls.
+            inc::<P>(Event::MutexDoze);
+            let left = Self::ns_of(slice_end - ticks);
+            P::park(me, soonest(P::now() + first.doze_ns.min(left)));
+            first.doze_ns *= 2;
+            P::check_in(me);
+            return false;
+        }
+        first.doze_ns = W::DOZE_NS;
+        // Ordering: Release, [mutex.ask]: publishes the queue to the unlock that sees it
+        self.ctl.fetch_or(ctl::WAKE, Release);
+        inc::<P>(Event::FenceHeavy);
+        // Ordering: fence_heavy, [mutex.dekker]: store-load, the request against the look at the
+        // lock; pairs with unlock(), which releases and then looks at ctl
+        P::fence_heavy();
+        if self.try_acquire() {
+            return true;
+        }
+        let at = if first.asked || first.handoff_at == NEVER {
+            deadline
+        } else {
+            soonest(P::now() + Self::ns_of(first.handoff_at.saturating_sub(ticks)))
+        };
+        P::park(me, at);
+        inc::<P>(Event::MutexSleep);
+        P::check_in(me);
+        false
+    }
+
+    /// The first waiter has taken the lock: leaves the queue. The next first must be woken by
+    /// our unlock, since it sleeps and nobody asked in its name.
+    fn leave_queue(&self, me: &Me<P>, record: Record<P>) -> bool {
+        let guarded = record.acquire();
+        guarded.remove(me.slot());
+        // Ordering: Relaxed, sequence (own unlock reads it; the hand-off request was this waiter's)
+        self.ctl.fetch_and(!(ctl::HANDOFF | ctl::WAKE), Relaxed);
+        if guarded.first().is_some() {
+            // Ordering: Release, [mutex.ask]: publishes the queue to the unlock that sees it
+            self.ctl.fetch_or(ctl::WAKE, Release);
+        }
+        guarded.leave(&self.ctl);
+        self.locked_from_queue()
+    }
+
+    /// The lock was passed to this waiter, which is out of the queue already.
+    fn take_over(&self, me: &Me<P>, record: Record<P>) -> bool {
+        // Ordering: Relaxed, owner-only
+        my_state(me).store(state::IDLE, Relaxed);
+        let guarded = record.acquire();
+        let next = guarded.first();
+        if next.is_some() {
+            if W::SLICES {
+                // Inside the section: woken by our first unlock, it would find the lock free and
+                // the last owner about to steal it.
+                Self::begin_slice(&guarded, true);
+            } else {
+                // Ordering: Release, [mutex.ask]: publishes the queue to the unlock that sees it
+                self.ctl.fetch_or(ctl::WAKE, Release);
+            }
+        } else if W::SLICES {
+            Self::begin_slice(&guarded, true);
+        }
+        guarded.leave(&self.ctl);
+        if W::SLICES
+            && let Some(next) = next
+        {
+            P::unpark(next);
+        }
+        self.locked_from_queue()
+    }
+
+    fn locked_from_queue(&self) -> bool {
+        inc::<P>(Event::MutexQlock);
+        self.acquired();
+        true
+    }
+
+    /// A timed waiter gives up, unless the lock has been passed to it meanwhile.
+    fn cancel(&self, me: &Me<P>, record: Record<P>) -> bool {
+        let guarded = record.acquire();
+        // Ordering: Acquire, [mutex.grant]: pairs with the store in hand_off()
+        if my_state(me).load(Acquire) == state::GRANTED {
+            drop(guarded);
+            return self.take_over(me, record);
+        }
+        let was_first = guarded.first() == Some(me.slot());
+        guarded.remove(me.slot());
+        let mut next = None;
+        if was_first {
+            // The request was this waiter's: its heir has not asked (race 12), and must be woken
+            // to look after itself (race 11).
+            // Ordering: Relaxed, hint (requests only)
+            self.ctl.fetch_and(!ctl::HANDOFF, Relaxed);
+            next = guarded.first();
+        }
+        guarded.leave(&self.ctl);
+        if let Some(next) = next {
+            P::unpark(next);
+        }
+        inc::<P>(Event::MutexLockFail);
+        false
+    }
+
+    /// Passes the lock to the first waiter. False: nobody is there, or the queue is being
+    /// changed at this moment (then the request stands and the next unlock tries again).
+    pub(super) fn hand_off(&self) -> bool {
+        // Ordering: Acquire, [mutex.ask]: pairs with the request
+        let word = self.ctl.load(Acquire);
+        let Some(id) = ctl::record(word) else {
+            return self.no_heir();
+        };
+        let Some(guarded) = Record::<P>::at(id).try_acquire() else {
+            return false;
+        };
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+        if ctl::record(self.ctl.load(Relaxed)) != Some(id) {
+            return false;
+        }
+        let Some(heir) = guarded.first() else {
+            drop(guarded);
+            return self.no_heir();
+        };
+        guarded.remove(heir);
+        // Before the grant: after it the lock is another's.
+        // Ordering: Relaxed, sequence (published by [mutex.grant])
+        self.ctl.fetch_and(!ctl::ASKED, Relaxed);
+        // Ordering: Release, [mutex.grant]: pairs with the loads in wait_queued() and cancel()
+        waiter_state::<P>(heir).store(state::GRANTED, Release);
+        drop(guarded);
+        inc::<P>(Event::MutexHandoff);
+        P::unpark(heir);
+        true
+    }
+
+    /// A hand-off was asked for, but the queue is empty: the request is void.
+    fn no_heir(&self) -> bool {
+        // Ordering: Relaxed, hint (requests only; the owner takes it down before it releases)
+        self.ctl.fetch_and(!ctl::HANDOFF, Relaxed);
+        false
+    }
+
+    /// The owner's look at its slice, every 128th acquisition.
+    #[cold]
+    pub(super) fn check_slice(&self) {
+        // Ordering: Acquire, [record.attach]: the record's words are looked at
+        let Some(id) = ctl::record(self.ctl.load(Acquire)) else {
+            return;
+        };
+        let record = Record::<P>::at(id);
+        // Ordering: Relaxed, hint (what the policy goes by)
+        let slice_end = record.slice_end().load(Relaxed);
+        let over = P::ticks().wrapping_sub(slice_end);
+        if slice_end == 0 || over > u64::MAX / 2 || over < P::ticks_of(SLICE_GRACE_NS) {
+            return;
+        }
+        let Some(first) = record.first() else {
+            return;
+        };
+        if over < P::ticks_of(2 * SLICE_GRACE_NS) {
+            P::unpark(first);
+        } else {
+            // Ordering: Release, [mutex.ask]: the owner's own unlock reads it
+            self.ctl.fetch_or(ctl::HANDOFF, Release);
+            inc::<P>(Event::MutexHandoffAsked);
+        }
+    }
+
+    /// Appends a batch of sleeping threads, linked by `node::CHAIN`, to the queue; they wake one
+    /// by one as the lock comes to them. The caller is going to lock and unlock the mutex, which
+    /// wakes the first. False: there is no record for them.
+    pub(crate) fn requeue(&self, first: Slot) -> bool {
+        let Some(guarded) = attach::<P>(&self.ctl) else {
+            return false;
+        };
+        let mut moved = 0;
+        let mut rest = Some(first);
+        while let Some(slot) = rest {
+            // Ordering: Relaxed, sequence (written under the condition variable's guard, which
+            // the caller has passed through)
+            rest = Slot::new(P::thread_record(slot).words[node::CHAIN].load(Relaxed) as u16);
+            guarded.push_back(slot, state::CHAINED);
+            moved += 1;
+            inc::<P>(Event::CondRequeue);
+        }
+        guarded.add_users(moved);
+        // Ordering: Release, [mutex.ask]: publishes the queue to the unlock that sees it
+        self.ctl.fetch_or(ctl::WAKE, Release);
+        let mut rest = Some(first);
+        while let Some(slot) = rest {
+            rest = guarded.next(slot);
+            // Ordering: Release, [mutex.grant]: the waiter looks for its record and its place
+            waiter_state::<P>(slot).store(state::WAITING, Release);
+        }
+        guarded.leave(&self.ctl);
+        true
+    }
+
+    /// The rest of a condition wait for a thread that [`requeue`](Self::requeue) has queued.
+    pub(crate) fn wait_requeued(&self, me: &Me<P>) {
+        // Ordering: Acquire, [record.attach]: the record cannot be detached while we are its user
+        let id = ctl::record(self.ctl.load(Acquire)).expect("a waiter keeps the record attached");
+        self.wait_queued(me, Record::at(id), None);
+    }
+
+    /// Locking without a queue node: sleeps and tries in turn.
+    #[cold]
+    fn lock_without_node(&self, deadline: Option<u64>) -> bool {
+        inc::<P>(Event::MutexNoNode);
+        let mut ns = NO_NODE_SLEEP_NS.0;
+        loop {
+            if self.try_acquire() {
+                self.acquired();
+                return true;
+            }
+            let left = deadline.map_or(u64::MAX, |at| at.saturating_sub(P::now()));
+            if left == 0 {
+                inc::<P>(Event::MutexLockFail);
+                return false;
+            }
+            P::sleep(ns.min(left));
+            ns = (ns * 2).min(NO_NODE_SLEEP_NS.1);
+        }
+    }
+}

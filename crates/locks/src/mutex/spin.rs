@@ -1,0 +1,94 @@
+//! Spinning on the lock word, by those who are admitted to it.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use lockwright_platform::{Holder, NO_CPU, Pace, Platform, Spin2, Until, Word};
+
+use super::{Policy, RawMutex};
+use crate::events::{Event, inc};
+use crate::record::ctl;
+
+/// How a spin ended.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum Spun {
+    /// With the lock.
+    Acquired,
+    /// The lock was taken again and again under the spinner's nose.
+    Retaken,
+    /// The owner does not run, or time is up.
+    Gave,
+}
+
+impl<P: Platform, W: Policy> RawMutex<P, W> {
+    /// Waits until the lock is free or its count is not `count`; `None` if `until` ended it.
+    /// Returns whether the lock was free, and the count.
+    pub(super) fn await_change(&self, count: u8, until: Until) -> Option<(bool, u8)> {
+        let count = (&self.count, u8::MAX, count);
+        // Ordering: Relaxed, hint (try_acquire decides) (block)
+        if W::ATOMIC_UNLOCK {
+            match P::spin_while2((&self.ctl, ctl::LOCKED, ctl::LOCKED), count, Relaxed, until) {
+                Spin2::Changed(word, count) => Some((word & ctl::LOCKED == 0, count)),
+                _ => None,
+            }
+        } else {
+            match P::spin_while2((&self.locked, u8::MAX, 1), count, Relaxed, until) {
+                Spin2::Changed(locked, count) => Some((locked == 0, count)),
+                _ => None,
+            }
+        }
+    }
+
+    /// The owner as far as it is known. `None`: it does not run.
+    fn holder(&self) -> Option<Holder> {
+        // Ordering: Relaxed, hint (stale after migration: a wait ends early or at its deadline)
+        let cpu = self.cpu.load(Relaxed);
+        (cpu == NO_CPU || cpu != P::cpu()).then(|| Holder { cpu, stamp: P::cpu_stamp(cpu) })
+    }
+
+    /// Spins for the lock while its owner is believed to run, at most [`Policy::SPIN_NS`].
+    pub(super) fn spin(&self) -> Spun {
+        if P::spinner_cap() == 0 || self.holder().is_none() {
+            inc::<P>(Event::MutexOptNospin);
+            return Spun::Gave;
+        }
+        let end = P::ticks() + P::ticks_of(W::SPIN_NS);
+        // Ordering: Relaxed, hint (compared with later readings only)
+        let mut seen = self.count.load(Relaxed);
+        let mut retakes = 0;
+        let spun = loop {
+            let Some(holder) = self.holder() else {
+                inc::<P>(Event::MutexOptStopped);
+                break Spun::Gave;
+            };
+            let until = Until {
+                deadline: Some(end),
+                holder: Some(holder),
+                running: None,
+                resched: true,
+                pace: Pace::Tight,
+            };
+            let Some((free, count)) = self.await_change(seen, until) else {
+                // Ordering: Relaxed, hint (a new owner is worth another look)
+                if P::ticks() < end && self.count.load(Relaxed) != seen {
+                    continue;
+                }
+                break Spun::Gave;
+            };
+            if free && self.try_acquire() {
+                return Spun::Acquired;
+            }
+            if count != seen {
+                // Polls that saw a change, not acquisitions: a timer tick of absence must not
+                // look like a crowd.
+                seen = count;
+                retakes += 1;
+                if retakes >= W::RETAKES {
+                    inc::<P>(Event::MutexOptRetaken);
+                    break Spun::Retaken;
+                }
+            }
+        };
+        inc::<P>(Event::MutexOptFail);
+        spun
+    }
+}

@@ -1,0 +1,343 @@
+//! What only a contended lock needs, kept outside the lock.
+//!
+//! A lock that somebody waits for has a *contention record*: a cache line of type-stable memory
+//! named by a 16-bit index in the lock's control word. It holds the FIFO of waiters, the OSQ tail
+//! and the state of the waiting policy. The first waiter attaches one, the last to leave detaches
+//! it, so the table needs no more records than threads that can wait, and a lock that is never
+//! waited for is 8 bytes.
+//!
+//! *Guard*: everything but the OSQ tail changes only under the record's own small lock (`guard`),
+//! held for a few instructions and never across a wake-up. An unlocking thread never waits for it.
+//!
+//! Words of the control word: see [`ctl`].
+//!
+//! Edges
+//!  [record.guard]  Guarded::drop: guard store Release -> acquire, try_acquire: guard exchange Acquire  publishes the queue and the policy's words
+//!  [record.attach] attach: control word exchange Release -> users of the index: control word load Acquire  publishes the emptied record
+//!  [record.head]   Guarded::push_back, remove: head store Release -> first: head load Acquire  publishes the waiter's node
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use lockwright_platform::{LockRecord, Me, Platform, RecordId, Slot, Until, Word};
+
+/// Words of a thread record, by name.
+pub(crate) mod node {
+    pub const OSQ_NEXT: usize = 0;
+    pub const OSQ_PREV: usize = 1;
+    /// See [`super::state`].
+    pub const STATE: usize = 2;
+    pub const NEXT: usize = 3;
+    pub const PREV: usize = 4;
+    /// Next of a batch of notified condition waiters.
+    pub const CHAIN: usize = 5;
+    /// Memory of dozes that found the lock idle.
+    pub const LURK: usize = 6;
+}
+
+/// What a waiter's node says.
+pub mod state {
+    /// In no queue.
+    pub const IDLE: u32 = 0;
+    /// In the wait queue of a mutex.
+    pub const WAITING: u32 = 1;
+    /// The lock was passed to this waiter, which is in the queue no longer.
+    pub const GRANTED: u32 = 2;
+    /// In the queue of a condition variable.
+    pub const COND: u32 = 3;
+    /// Notified: taken off the condition variable's queue, first of its batch.
+    pub const NOTIFIED: u32 = 4;
+    /// Notified, waiting for the first of its batch to move it to the mutex.
+    pub const CHAINED: u32 = 5;
+}
+
+/// The control word of a lock.
+pub mod ctl {
+    /// The lock is held (only where unlocking is one atomic operation).
+    pub const LOCKED: u32 = 1;
+    /// Unlock must wake the first waiter.
+    pub const WAKE: u32 = 2;
+    /// Unlock must pass the lock to the first waiter.
+    pub const HANDOFF: u32 = 4;
+    /// Either of the requests to unlock.
+    pub const ASKED: u32 = WAKE | HANDOFF;
+    /// Where the index of the record begins.
+    pub const INDEX_SHIFT: u32 = 16;
+
+    /// The record a control word names.
+    #[inline]
+    pub fn record(word: u32) -> Option<lockwright_platform::RecordId> {
+        lockwright_platform::Slot::new((word >> INDEX_SHIFT) as u16)
+    }
+}
+
+/// A contention record.
+#[derive(Copy, Clone)]
+pub struct Record<P: Platform> {
+    id: RecordId,
+    words: &'static LockRecord<P>,
+}
+
+const GUARD: usize = 0;
+const USERS: usize = 1;
+const LENGTH: usize = 2;
+const SPINNERS: usize = 3;
+
+impl<P: Platform> PartialEq for Record<P> {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+/// A record whose guard the caller holds.
+pub struct Guarded<P: Platform> {
+    record: Record<P>,
+}
+
+impl<P: Platform> Record<P> {
+    /// The record with this index.
+    #[inline]
+    pub fn at(id: RecordId) -> Self {
+        Record { id, words: P::lock_record(id) }
+    }
+
+    /// The OSQ tail.
+    pub fn osq_tail(&self) -> &'static P::Word<u16> {
+        &self.words.halves[0]
+    }
+
+    /// When the running slice ends, in ticks; 0 when no slice runs.
+    pub fn slice_end(&self) -> &'static P::Word<u64> {
+        &self.words.wides[0]
+    }
+
+    /// Spinners admitted to the OSQ and not yet gone.
+    pub fn spinners(&self) -> &'static P::Word<u32> {
+        &self.words.words[SPINNERS]
+    }
+
+    /// Number of queued waiters.
+    pub fn length(&self) -> &'static P::Word<u32> {
+        &self.words.words[LENGTH]
+    }
+
+    fn head(&self) -> &'static P::Word<u16> {
+        &self.words.halves[1]
+    }
+
+    fn tail(&self) -> &'static P::Word<u16> {
+        &self.words.halves[2]
+    }
+
+    fn users(&self) -> &'static P::Word<u32> {
+        &self.words.words[USERS]
+    }
+
+    /// The first waiter, as it is or was a moment ago.
+    pub fn first(&self) -> Option<Slot> {
+        // Ordering: Acquire, [record.head]: pairs with the store in push_back() and remove()
+        Slot::new(self.head().load(Acquire))
+    }
+
+    /// Takes the guard, if it is free.
+    pub fn try_acquire(self) -> Option<Guarded<P>> {
+        let guard = &self.words.words[GUARD];
+        // Ordering: Acquire, [record.guard]: pairs with the release in Guarded::drop(); Relaxed,
+        // hint (failure gives up)
+        guard.compare_exchange(0, 1, Acquire, Relaxed).ok().map(|_| Guarded { record: self })
+    }
+
+    /// Takes the guard. Its holder runs a few instructions, but may be preempted in them: after
+    /// a short spin the wait yields.
+    pub fn acquire(self) -> Guarded<P> {
+        let guard = &self.words.words[GUARD];
+        loop {
+            if let Some(guarded) = self.try_acquire() {
+                return guarded;
+            }
+            let until = Until::CHANGED.deadline(P::ticks() + P::ticks_of(2_000));
+            // Ordering: Relaxed, hint (re-checked by try_acquire)
+            if !matches!(
+                P::spin_while(guard, u32::MAX, 1, Relaxed, until),
+                lockwright_platform::Spin::Changed(_)
+            ) {
+                P::yield_now();
+            }
+        }
+    }
+}
+
+/// Finds the record of the lock with this control word, or attaches one; counts the caller as a
+/// user and returns with the guard held. `None`: no record is left.
+pub fn attach<P: Platform>(control: &P::Word<u32>) -> Option<Guarded<P>> {
+    loop {
+        // Ordering: Acquire, [record.attach]: pairs with the exchange in attach_new()
+        let word = control.load(Acquire);
+        let Some(id) = ctl::record(word) else {
+            if let Some(guarded) = attach_new(control)? {
+                return Some(guarded);
+            }
+            continue;
+        };
+        let guarded = Record::<P>::at(id).acquire();
+        // Detaching needs the guard: if the lock names this record now, it does until the guard
+        // is dropped; otherwise it was detached before and perhaps serves another lock.
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+        if ctl::record(control.load(Relaxed)) == Some(id) {
+            guarded.add_users(1);
+            return Some(guarded);
+        }
+    }
+}
+
+/// Inner `None`: another thread attached one first.
+fn attach_new<P: Platform>(control: &P::Word<u32>) -> Option<Option<Guarded<P>>> {
+    let id = P::claim_lock_record()?;
+    let guarded = Record::<P>::at(id).acquire();
+    // Ordering: Relaxed, init (published by [record.attach] and the guard) (block)
+    guarded.record.users().store(1, Relaxed);
+    guarded.record.slice_end().store(0, Relaxed);
+    guarded.record.spinners().store(0, Relaxed);
+
+    // Ordering: Relaxed, hint (re-checked by the exchange)
+    let mut word = control.load(Relaxed);
+    while ctl::record(word).is_none() {
+        let new = word | u32::from(id.get()) << ctl::INDEX_SHIFT;
+        // Ordering: AcqRel, [record.attach]: releases the emptied record; Relaxed, hint (retried)
+        match control.compare_exchange(word, new, AcqRel, Relaxed) {
+            Ok(_) => return Some(Some(guarded)),
+            Err(now) => word = now,
+        }
+    }
+    // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+    guarded.record.users().store(0, Relaxed);
+    drop(guarded);
+    P::return_lock_record(id);
+    Some(None)
+}
+
+fn record_of<P: Platform>(slot: Slot) -> &'static lockwright_platform::ThreadRecord<P> {
+    P::thread_record(slot)
+}
+
+fn link<P: Platform>(slot: Slot, word: usize) -> &'static P::Word<u32> {
+    &record_of::<P>(slot).words[word]
+}
+
+/// The state word of a waiter's node.
+pub fn waiter_state<P: Platform>(slot: Slot) -> &'static P::Word<u32> {
+    link::<P>(slot, node::STATE)
+}
+
+impl<P: Platform> Guarded<P> {
+    /// The record.
+    pub fn record(&self) -> Record<P> {
+        self.record
+    }
+
+    /// The first waiter.
+    pub fn first(&self) -> Option<Slot> {
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+        Slot::new(self.record.head().load(Relaxed))
+    }
+
+    /// Counts more users: waiters that were moved here.
+    pub fn add_users(&self, n: u32) {
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
+        let users = self.record.users();
+        users.store(users.load(Relaxed) + n, Relaxed);
+    }
+
+    /// Counts a user less, not the last: a waiter that was taken off and will not come back.
+    pub fn drop_user(&self) {
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
+        let users = self.record.users();
+        users.store(users.load(Relaxed) - 1, Relaxed);
+    }
+
+    /// Appends a waiter; true if it is first.
+    pub fn push_back(&self, slot: Slot, state: u32) -> bool {
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
+        let last = self.record.tail().load(Relaxed);
+        self.set_length(1);
+        waiter_state::<P>(slot).store(state, Relaxed);
+        link::<P>(slot, node::NEXT).store(0, Relaxed);
+        link::<P>(slot, node::PREV).store(u32::from(last), Relaxed);
+        self.record.tail().store(slot.get(), Relaxed);
+
+        match Slot::new(last) {
+            Some(last) => {
+                // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+                link::<P>(last, node::NEXT).store(u32::from(slot.get()), Relaxed);
+                false
+            }
+            None => {
+                // Ordering: Release, [record.head]: pairs with the load in first()
+                self.record.head().store(slot.get(), Release);
+                true
+            }
+        }
+    }
+
+    /// Takes a waiter out of the queue, wherever it stands.
+    pub fn remove(&self, slot: Slot) {
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
+        let next = link::<P>(slot, node::NEXT).load(Relaxed);
+        let prev = link::<P>(slot, node::PREV).load(Relaxed);
+        self.set_length(u32::MAX);
+
+        match Slot::new(next as u16) {
+            // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+            Some(next) => link::<P>(next, node::PREV).store(prev, Relaxed),
+            // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+            None => self.record.tail().store(prev as u16, Relaxed),
+        }
+        match Slot::new(prev as u16) {
+            // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+            Some(prev) => link::<P>(prev, node::NEXT).store(next, Relaxed),
+            // Ordering: Release, [record.head]: pairs with the load in first()
+            None => self.record.head().store(next as u16, Release),
+        }
+    }
+
+    /// The waiter behind `slot`.
+    pub fn next(&self, slot: Slot) -> Option<Slot> {
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+        Slot::new(link::<P>(slot, node::NEXT).load(Relaxed) as u16)
+    }
+
+    fn set_length(&self, plus: u32) {
+        // Ordering: Relaxed, sequence (inside the guard; read elsewhere as a hint) (block)
+        let length = self.record.length();
+        length.store(length.load(Relaxed).wrapping_add(plus), Relaxed);
+    }
+
+    /// Ends the caller's use; the last user detaches the record from the lock.
+    pub fn leave(self, control: &P::Word<u32>) {
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
+        let users = self.record.users();
+        let left = users.load(Relaxed) - 1;
+        users.store(left, Relaxed);
+
+        if left == 0 {
+            let id = self.record.id;
+            // Flags go with the index: with nobody left they ask for nothing (races 12, 20).
+            // Ordering: Relaxed, sequence (a reader that still sees the index finds, under the
+            // guard, that it is stale)
+            control.fetch_and(ctl::LOCKED, Relaxed);
+            drop(self);
+            P::return_lock_record(id);
+        }
+    }
+}
+
+impl<P: Platform> Drop for Guarded<P> {
+    fn drop(&mut self) {
+        // Ordering: Release, [record.guard]: pairs with the exchange in try_acquire()
+        self.record.words.words[GUARD].store(0, Release);
+    }
+}
+
+/// The caller's own state word.
+pub fn my_state<P: Platform>(me: &Me<P>) -> &'static P::Word<u32> {
+    &me.record().words[node::STATE]
+}

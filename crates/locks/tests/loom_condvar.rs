@@ -1,0 +1,94 @@
+//! The condition variable under the model checker: no lost notification, conservation.
+#![cfg(loom)]
+
+mod support;
+
+use lockwright_locks::condvar::RawCondvar;
+use lockwright_locks::mutex::{NEVER, Policy, RawMutex};
+use lockwright_platform::Model;
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::thread;
+use support::model;
+
+struct Steal;
+impl Policy for Steal {
+    const NAME: &'static str = "steal";
+    const HANDOFF_NS: u64 = NEVER;
+}
+
+struct Shared {
+    mutex: RawMutex<Model, Steal>,
+    condvar: RawCondvar<Model>,
+    ready: UnsafeCell<u32>,
+}
+
+impl Shared {
+    fn new() -> Arc<Self> {
+        Arc::new(Shared {
+            mutex: RawMutex::new(),
+            condvar: RawCondvar::new(),
+            ready: UnsafeCell::new(0),
+        })
+    }
+
+    fn wait_for_one(&self) {
+        self.mutex.lock();
+        while self.ready.with(|n| unsafe { *n }) == 0 {
+            unsafe { self.condvar.wait(&self.mutex, None) };
+        }
+        self.ready.with_mut(|n| unsafe { *n -= 1 });
+        unsafe { self.mutex.unlock() };
+    }
+
+    fn give(&self, n: u32) {
+        self.mutex.lock();
+        self.ready.with_mut(|ready| unsafe { *ready += n });
+        unsafe { self.mutex.unlock() };
+    }
+}
+
+#[test]
+fn notification_is_not_lost() {
+    model(Some(3), || {
+        let shared = Shared::new();
+        let other = shared.clone();
+        let waiter = thread::spawn(move || other.wait_for_one());
+        shared.give(1);
+        shared.condvar.notify_one();
+        waiter.join().unwrap();
+    });
+}
+
+#[test]
+fn notify_all_reaches_both() {
+    model(Some(2), || {
+        let shared = Shared::new();
+        let waiters: Vec<_> = (0..2)
+            .map(|_| {
+                let other = shared.clone();
+                thread::spawn(move || other.wait_for_one())
+            })
+            .collect();
+        shared.give(2);
+        shared.condvar.notify_all();
+        waiters.into_iter().for_each(|t| t.join().unwrap());
+    });
+}
+
+/// A notification that is counted ends a wait that says so, and the other way round.
+#[test]
+fn timeout_races_with_notify() {
+    model(Some(3), || {
+        let shared = Shared::new();
+        let other = shared.clone();
+        let waiter = thread::spawn(move || {
+            other.mutex.lock();
+            let notified = unsafe { other.condvar.wait(&other.mutex, Some(0)) };
+            unsafe { other.mutex.unlock() };
+            notified
+        });
+        let sent = shared.condvar.notify_one();
+        assert_eq!(sent, waiter.join().unwrap());
+    });
+}

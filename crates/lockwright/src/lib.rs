@@ -1,0 +1,66 @@
+//! Linux-kernel-grade sleeping locks for ordinary programs.
+//!
+//! ```
+//! use lockwright::{Condvar, Mutex};
+//!
+//! static JOBS: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+//! static ADDED: Condvar = Condvar::new();
+//!
+//! std::thread::scope(|s| {
+//!     s.spawn(|| {
+//!         let mut jobs = JOBS.lock();
+//!         ADDED.wait_while(&mut jobs, |jobs| jobs.is_empty());
+//!         assert_eq!(jobs.pop(), Some(7));
+//!     });
+//!     JOBS.lock().push(7);
+//!     ADDED.notify_one();
+//! });
+//! ```
+//!
+//! # Choosing a mutex
+//!
+//! | type | waiting | choose it when |
+//! |---|---|---|
+//! | [`Mutex`] | two regimes, 1 ms slices | throughput and an even share over 0.1 s matter |
+//! | [`LatencyMutex`] | the same, short slices | the longest wait matters more than throughput |
+//! | [`KernelMutex`] | the kernel's: spin on a running owner, hand-off after 4 ms | you compare with the kernel |
+//! | [`AtomicMutex`] | as `Mutex`, atomic unlock | the mutex may be freed by its next owner through a raw pointer |
+//!
+//! All are 8 bytes beside their data, need no initialisation, are not poisoned by a panic, and
+//! may be used from signal handlers as far as the handler cannot wait for the thread that it
+//! interrupted.
+
+#![deny(missing_docs)]
+
+mod condvar;
+pub mod events;
+#[cfg(feature = "lock_api_04")]
+pub mod lock_api_04;
+mod mutex;
+
+pub use condvar::RawCondvar;
+pub use lock_api::{self, WaitTimeoutResult};
+pub use lockwright_locks::mutex::{Kernel, Latency, Policy, Slice, SliceAtomic};
+pub use mutex::RawMutex;
+
+/// A mutex with the default policy, [`Slice`].
+pub type Mutex<T> = lock_api::Mutex<RawMutex<Slice>, T>;
+/// A mutex with the kernel's policy.
+pub type KernelMutex<T> = lock_api::Mutex<RawMutex<Kernel>, T>;
+/// A mutex whose longest wait is short.
+pub type LatencyMutex<T> = lock_api::Mutex<RawMutex<Latency>, T>;
+/// A mutex that may be freed under its own lock.
+pub type AtomicMutex<T> = lock_api::Mutex<RawMutex<SliceAtomic>, T>;
+
+/// The guard of a [`Mutex`].
+pub type MutexGuard<'a, T> = lock_api::MutexGuard<'a, RawMutex<Slice>, T>;
+/// The guard of a part of what a [`Mutex`] protects.
+pub type MappedMutexGuard<'a, T> = lock_api::MappedMutexGuard<'a, RawMutex<Slice>, T>;
+/// The guard of a [`Mutex`] in an `Arc`, which it keeps alive.
+#[cfg(feature = "arc_lock")]
+pub type ArcMutexGuard<T> = lock_api::ArcMutexGuard<RawMutex<Slice>, T>;
+
+/// A condition variable for [`Mutex`].
+pub type Condvar = lock_api::Condvar<RawCondvar<Slice>>;
+/// A condition variable for the mutex with another policy.
+pub type CondvarWith<W> = lock_api::Condvar<RawCondvar<W>>;

@@ -1,0 +1,255 @@
+//! A platform that counts what is done to each word, on one OS thread.
+//!
+//! Other threads are played by a script: whenever the code under test would wait (spin, park,
+//! yield, sleep), the [script](on_wait) is called and acts for them, as another [actor](act_as).
+//! So every count is exact and repeatable. Nothing here is for use beside real threads.
+
+use std::boxed::Box;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+
+use crate::{
+    LockRecord, Me, Platform, RecordId, Scalar, Slot, Spin, Spin2, ThreadRecord, Until, Wake, Word,
+};
+
+/// Counts operations; see the [module documentation](self).
+#[derive(Copy, Clone, Debug)]
+pub struct Counting;
+
+/// What was done to a word.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ops {
+    /// Plain loads.
+    pub loads: u64,
+    /// Plain stores.
+    pub stores: u64,
+    /// Atomic read-modify-writes, failed compare-exchanges included.
+    pub rmws: u64,
+}
+
+type Script = Box<dyn FnMut()>;
+
+const RECORDS: usize = 8;
+
+struct Tables {
+    threads: [ThreadRecord<Counting>; RECORDS],
+    locks: [LockRecord<Counting>; RECORDS],
+    free: RefCell<Vec<u16>>,
+}
+
+fn words<T: Scalar, const N: usize>() -> [CountingWord<T>; N] {
+    std::array::from_fn(|_| CountingWord::new(T::ZERO))
+}
+
+thread_local! {
+    static OPS: RefCell<HashMap<usize, Ops>> = RefCell::default();
+    static SCRIPT: RefCell<Option<Script>> = const { RefCell::new(None) };
+    static ACTOR: Cell<u16> = const { Cell::new(1) };
+    static TABLES: &'static Tables = Box::leak(Box::new(Tables {
+        threads: std::array::from_fn(|_| ThreadRecord {
+            token: Word::new(0),
+            cpu: Word::new(0),
+            parked: Word::new(0),
+            next_free: Word::new(0),
+            words: words(),
+            counters: words(),
+        }),
+        locks: std::array::from_fn(|_| LockRecord {
+            halves: words(),
+            words: words(),
+            wides: words(),
+            next_free: Word::new(0),
+        }),
+        free: RefCell::new((1..RECORDS as u16).collect()),
+    }));
+}
+
+/// Runs `f` and returns what it did to `word`.
+pub fn ops_on<T: Scalar>(word: &CountingWord<T>, f: impl FnOnce()) -> Ops {
+    let address = std::ptr::from_ref(word).addr();
+    OPS.with_borrow_mut(|ops| ops.remove(&address));
+    f();
+    OPS.with_borrow_mut(|ops| ops.remove(&address)).unwrap_or_default()
+}
+
+/// Runs `f` with `script` acting for the other threads whenever `f` waits. The script is not
+/// called again while it runs.
+pub fn on_wait<R>(script: impl FnMut() + 'static, f: impl FnOnce() -> R) -> R {
+    SCRIPT.set(Some(Box::new(script)));
+    let result = f();
+    SCRIPT.set(None);
+    result
+}
+
+/// Runs `f` as another thread; what it does to words is not counted.
+pub fn act_as(actor: u16, f: impl FnOnce()) {
+    let before = ACTOR.replace(actor);
+    let ops = OPS.take();
+    f();
+    OPS.set(ops);
+    ACTOR.set(before);
+}
+
+/// Lets the others act.
+fn wait() {
+    let script = SCRIPT.take();
+    let mut script = script.expect("the code under test waits, and nobody is there to end it");
+    script();
+    SCRIPT.set(Some(script));
+}
+
+fn count(address: usize, what: impl FnOnce(&mut Ops)) {
+    OPS.with_borrow_mut(|ops| what(ops.entry(address).or_default()));
+}
+
+/// A word that counts.
+#[repr(transparent)]
+pub struct CountingWord<T: Scalar>(T::Native);
+
+impl<T: Scalar> CountingWord<T> {
+    fn rmw(&self) -> &T::Native {
+        count(std::ptr::from_ref(self).addr(), |ops| ops.rmws += 1);
+        &self.0
+    }
+}
+
+impl<T: Scalar> Word<T> for CountingWord<T> {
+    fn new(value: T) -> Self {
+        CountingWord(Word::new(value))
+    }
+    fn load(&self, order: Ordering) -> T {
+        count(std::ptr::from_ref(self).addr(), |ops| ops.loads += 1);
+        self.0.load(order)
+    }
+    fn store(&self, value: T, order: Ordering) {
+        count(std::ptr::from_ref(self).addr(), |ops| ops.stores += 1);
+        self.0.store(value, order);
+    }
+    fn swap(&self, value: T, order: Ordering) -> T {
+        self.rmw().swap(value, order)
+    }
+    fn compare_exchange(&self, old: T, new: T, ok: Ordering, err: Ordering) -> Result<T, T> {
+        self.rmw().compare_exchange(old, new, ok, err)
+    }
+    fn fetch_add(&self, value: T, order: Ordering) -> T {
+        self.rmw().fetch_add(value, order)
+    }
+    fn fetch_sub(&self, value: T, order: Ordering) -> T {
+        self.rmw().fetch_sub(value, order)
+    }
+    fn fetch_and(&self, value: T, order: Ordering) -> T {
+        self.rmw().fetch_and(value, order)
+    }
+    fn fetch_or(&self, value: T, order: Ordering) -> T {
+        self.rmw().fetch_or(value, order)
+    }
+}
+
+impl Platform for Counting {
+    type Word<T: Scalar> = CountingWord<T>;
+
+    fn fence(_order: Ordering) {}
+    fn fence_light() {}
+    fn fence_heavy() {}
+
+    fn spin_while<T: Scalar>(
+        word: &CountingWord<T>,
+        mask: T,
+        value: T,
+        order: Ordering,
+        _until: Until,
+    ) -> Spin<T> {
+        let mut now = word.load(order);
+        if now & mask == value {
+            wait();
+            now = word.load(order);
+        }
+        if now & mask == value { Spin::Deadline } else { Spin::Changed(now) }
+    }
+
+    fn spin_while2<A: Scalar, B: Scalar>(
+        a: (&CountingWord<A>, A, A),
+        b: (&CountingWord<B>, B, B),
+        order: Ordering,
+        _until: Until,
+    ) -> Spin2<A, B> {
+        let same = |now: (A, B)| now.0 & a.1 == a.2 && now.1 & b.1 == b.2;
+        let mut now = (a.0.load(order), b.0.load(order));
+        if same(now) {
+            wait();
+            now = (a.0.load(order), b.0.load(order));
+        }
+        if same(now) { Spin2::Deadline } else { Spin2::Changed(now.0, now.1) }
+    }
+
+    fn relax(_ns: u32) {
+        wait();
+    }
+    fn yield_now() {
+        wait();
+    }
+    fn sleep(_ns: u64) {
+        wait();
+    }
+    fn park(_me: &Me<Self>, _deadline: Option<u64>) -> Wake {
+        wait();
+        Wake::Notified
+    }
+    fn unpark(_slot: Slot) -> bool {
+        false
+    }
+    fn now() -> u64 {
+        0
+    }
+    fn ticks() -> u64 {
+        0
+    }
+    fn ticks_of(ns: u64) -> u64 {
+        ns
+    }
+    fn line_ns() -> u32 {
+        1
+    }
+    fn enter() -> Option<Me<Self>> {
+        Slot::new(ACTOR.get()).map(|slot| Me::new(slot, false))
+    }
+    fn leave(_slot: Slot, _borrowed: bool) {}
+    fn cpu() -> u16 {
+        ACTOR.get()
+    }
+    fn node(_cpu: u16) -> u16 {
+        0
+    }
+    fn cpu_stamp(_cpu: u16) -> u32 {
+        0
+    }
+    fn check_in(_me: &Me<Self>) -> u16 {
+        ACTOR.get()
+    }
+    fn is_running(_slot: Slot) -> bool {
+        true
+    }
+    fn should_yield() -> bool {
+        false
+    }
+    fn spinner_cap() -> u32 {
+        1
+    }
+    fn thread_record(slot: Slot) -> &'static ThreadRecord<Self> {
+        TABLES.with(|t| &t.threads[slot.get() as usize])
+    }
+    fn lock_record(id: RecordId) -> &'static LockRecord<Self> {
+        TABLES.with(|t| &t.locks[id.get() as usize])
+    }
+    fn claim_lock_record() -> Option<RecordId> {
+        TABLES.with(|t| t.free.borrow_mut().pop()).and_then(Slot::new)
+    }
+    fn return_lock_record(id: RecordId) {
+        TABLES.with(|t| t.free.borrow_mut().push(id.get()));
+    }
+    fn count(_index: usize, _n: u64) {}
+    fn counted(_index: usize) -> u64 {
+        0
+    }
+}

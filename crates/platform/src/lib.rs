@@ -1,0 +1,236 @@
+//! What a lock needs of the world, and nothing of what a lock is.
+//!
+//! The algorithms of `lockwright-locks` are generic over [`Platform`]: words with memory
+//! orderings, one busy-wait operation that says why it stopped, a park token per thread, an
+//! asymmetric pair of fences, a clock, and the answers to "who am I" and "where do I run".
+//! No algorithm knows which platform it runs on.
+//!
+//! | platform | what it is |
+//! |---|---|
+//! | [`Native`] | real threads on Linux: futex, rseq, membarrier |
+//! | `Model` (only with `--cfg loom`) | the loom model checker |
+//! | `counting::Counting` (feature `counting`) | one thread and a script, every operation counted |
+//!
+//! What user space cannot know exactly is approximated; [`Native`] states each approximation
+//! beside the function that makes it.
+
+mod record;
+mod until;
+mod word;
+
+pub use record::{LockRecord, ThreadRecord, LOCK_WORDS, THREAD_WORDS};
+pub use until::{Holder, Pace, Spin, Spin2, Until, Wake};
+pub use word::{Scalar, Word, ZeroWord};
+
+use core::sync::atomic::Ordering;
+
+#[cfg(feature = "counting")]
+pub mod counting;
+#[cfg(loom)]
+pub mod model;
+#[cfg(loom)]
+pub use model::Model;
+
+pub mod native;
+pub use native::Native;
+
+/// Number of counters in each thread's counter bank.
+pub const COUNTERS: usize = if cfg!(loom) { 0 } else { 48 };
+
+/// Index of a thread record: 1..=65,535, so that a queue tail fits 16 bits and 0 means "none".
+///
+/// A record is type-stable: a stale `Slot` always names memory that is still a thread record,
+/// though perhaps another thread's by now.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Slot(core::num::NonZeroU16);
+
+impl Slot {
+    /// The slot with this index; `None` for 0.
+    #[inline]
+    pub const fn new(index: u16) -> Option<Self> {
+        match core::num::NonZeroU16::new(index) {
+            Some(n) => Some(Slot(n)),
+            None => None,
+        }
+    }
+
+    /// The index, never 0.
+    #[inline]
+    pub const fn get(self) -> u16 {
+        self.0.get()
+    }
+}
+
+/// Index of a lock record: 1..=65,535. Type-stable like [`Slot`].
+pub type RecordId = Slot;
+
+/// The calling thread's hold on a slot, from [`Platform::enter`] until it is dropped.
+///
+/// While it lives, the thread's queue node belongs to the one lock operation that entered.
+#[must_use]
+pub struct Me<P: Platform> {
+    slot: Slot,
+    /// The slot was claimed for this operation only and goes back when it ends.
+    borrowed: bool,
+    _here: core::marker::PhantomData<(P, *mut ())>,
+}
+
+impl<P: Platform> Me<P> {
+    /// For platform implementations: wraps a slot that [`Platform::leave`] will get back.
+    pub fn new(slot: Slot, borrowed: bool) -> Self {
+        Me { slot, borrowed, _here: core::marker::PhantomData }
+    }
+
+    /// The slot in use.
+    #[inline]
+    pub fn slot(&self) -> Slot {
+        self.slot
+    }
+
+    /// The record of the slot in use.
+    #[inline]
+    pub fn record(&self) -> &'static ThreadRecord<P> {
+        P::thread_record(self.slot)
+    }
+}
+
+impl<P: Platform> Drop for Me<P> {
+    fn drop(&mut self) {
+        P::leave(self.slot, self.borrowed);
+    }
+}
+
+/// The world as a lock sees it. See the crate documentation for the implementations.
+///
+/// All functions are static, so that a lock carries no handle and everything inlines.
+pub trait Platform: Sized + Copy + Send + Sync + 'static {
+    /// An atomic word over `T`, transparent over the value.
+    type Word<T: Scalar>: Word<T>;
+
+    /// A fence of the given ordering.
+    fn fence(order: Ordering);
+
+    /// The cheap half of the asymmetric fence pair: stops the compiler always, the processor
+    /// only where [`fence_heavy`](Self::fence_heavy) could not do it alone.
+    ///
+    /// Contract of the pair: if thread A executes `store x; fence_light; load y` and thread B
+    /// `store y; fence_heavy; load x`, at least one of them sees the other's store.
+    fn fence_light();
+
+    /// The dear half of the pair: natively `membarrier`, which costs a system call and an
+    /// interrupt on each CPU that runs a thread of this process (1 to 3 us on two CPUs).
+    fn fence_heavy();
+
+    /// Busy-waits while `word & mask == value`; says why it stopped.
+    ///
+    /// `order` is the ordering of the loads, so also of the load that ended the wait.
+    fn spin_while<T: Scalar>(
+        word: &Self::Word<T>,
+        mask: T,
+        value: T,
+        order: Ordering,
+        until: Until,
+    ) -> Spin<T>;
+
+    /// Busy-waits while `a & mask_a == value_a` and `b & mask_b == value_b`.
+    ///
+    /// Both words are read each turn, `a` first; the values returned are the last ones read.
+    fn spin_while2<A: Scalar, B: Scalar>(
+        a: (&Self::Word<A>, A, A),
+        b: (&Self::Word<B>, B, B),
+        order: Ordering,
+        until: Until,
+    ) -> Spin2<A, B>;
+
+    /// Lets `ns` nanoseconds pass without touching memory (at least one polite pause).
+    fn relax(ns: u32);
+
+    /// Offers the CPU to another runnable thread.
+    fn yield_now();
+
+    /// Sleeps for `ns` nanoseconds; the fallback of a thread that has no slot to park on.
+    fn sleep(ns: u64);
+
+    /// Sleeps until a token arrives or [`now`](Self::now) reaches `deadline`; may also return
+    /// early without reason. Consumes the token.
+    ///
+    /// The unpark whose token is consumed happens before the return.
+    fn park(me: &Me<Self>, deadline: Option<u64>) -> Wake;
+
+    /// Leaves a token for `slot` and wakes its thread if it is parked. A token for a thread
+    /// that has gone is harmless: it is a spurious wake-up for the slot's next user.
+    ///
+    /// Returns whether a sleeping thread was woken (a system call was needed).
+    fn unpark(slot: Slot) -> bool;
+
+    /// Monotonic time in nanoseconds; the clock of [`park`](Self::park) deadlines (20 to 45 ns
+    /// to read natively).
+    fn now() -> u64;
+
+    /// A cheap cycle counter, comparable between CPUs, for deadlines of spinning and slices.
+    fn ticks() -> u64;
+
+    /// How many [`ticks`](Self::ticks) make up `ns` nanoseconds (calibrated, about 1 %).
+    fn ticks_of(ns: u64) -> u64;
+
+    /// The cost of moving a cache line between two CPUs, in nanoseconds: the unit of policy
+    /// parameters. Natively an assumption (80 ns) refined by [`line_sample`](Self::line_sample).
+    fn line_ns() -> u32;
+
+    /// Claims the calling thread's record for one lock operation.
+    ///
+    /// `None`: the table is exhausted, or the thread is inside an operation already (a signal
+    /// handler that locks while its thread waits). The caller then does without a queue.
+    fn enter() -> Option<Me<Self>>;
+
+    /// Ends [`enter`](Self::enter); called by [`Me`] when dropped.
+    fn leave(slot: Slot, borrowed: bool);
+
+    /// The CPU the caller runs on, as far as it can be told cheaply; [`NO_CPU`] if it cannot.
+    fn cpu() -> u16;
+
+    /// The NUMA node of a CPU; 0 where unknown.
+    fn node(cpu: u16) -> u16;
+
+    /// What was last seen of `cpu`: changes whenever a thread of this process enters a slow
+    /// path on it. A holder of a lock that took it on `cpu` does not run (or does not get on)
+    /// once this has changed.
+    fn cpu_stamp(cpu: u16) -> u32;
+
+    /// Says "I am here, in a slow path": updates the stamp of the caller's CPU, and the CPU
+    /// number in its record. Returns the CPU.
+    fn check_in(me: &Me<Self>) -> u16;
+
+    /// Whether the thread in a slot is on a CPU, as far as can be told: not if it is parked,
+    /// nor if its last known CPU is the caller's, nor if that CPU was last seen running another.
+    fn is_running(slot: Slot) -> bool;
+
+    /// Whether the scheduler wants the CPU back.
+    fn should_yield() -> bool;
+
+    /// How many threads may spin at a time: usable CPUs (affinity mask and cgroup quota) less
+    /// one. 0 on a single CPU: then nobody spins.
+    fn spinner_cap() -> u32;
+
+    /// The record of a slot.
+    fn thread_record(slot: Slot) -> &'static ThreadRecord<Self>;
+
+    /// The lock record with this index.
+    fn lock_record(id: RecordId) -> &'static LockRecord<Self>;
+
+    /// Takes a lock record out of the pool; its words are as its last user left them, all 0 the
+    /// first time. `None` when the pool is empty, which needs more contended locks than slots.
+    fn claim_lock_record() -> Option<RecordId>;
+
+    /// Gives a lock record back.
+    fn return_lock_record(id: RecordId);
+
+    /// Adds to one of the caller's counters; `index < COUNTERS`. Never a shared line.
+    fn count(index: usize, n: u64);
+
+    /// Sum of a counter over all threads there have been.
+    fn counted(index: usize) -> u64;
+}
+
+/// The value of [`Platform::cpu`] where the CPU is unknown.
+pub const NO_CPU: u16 = u16::MAX;

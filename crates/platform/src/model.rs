@@ -1,0 +1,257 @@
+//! The loom model checker as a platform.
+//!
+//! Waiting is one operation, so that loom need not explore every number of polls: after the first
+//! failed poll the branch is pruned ([`loom::skip_branch`]). Sleeping is loom's own park, which
+//! makes a lost wake-up a reported deadlock. Time stands still: a wait that has a deadline ends
+//! by it after one failed poll, at every point of every other thread's progress, which is what
+//! cancellation needs; the tick counter never reaches a deadline.
+//!
+//! Both halves of the asymmetric fence are sequentially consistent fences.
+
+use loom::sync::atomic::fence;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, SeqCst};
+
+use crate::{
+    LockRecord, Me, Platform, RecordId, Scalar, Slot, Spin, Spin2, ThreadRecord, Until, Wake, Word,
+};
+
+/// The model checker; only inside `loom::model`.
+#[derive(Copy, Clone, Debug)]
+pub struct Model;
+
+const THREADS: usize = 4;
+const LOCKS: usize = 2;
+
+struct Tables {
+    threads: [ThreadRecord<Model>; THREADS],
+    locks: [LockRecord<Model>; LOCKS],
+    /// Not part of the model: who has which slot, and which lock records are free.
+    state: Mutex<State>,
+}
+
+struct State {
+    handles: Vec<loom::thread::Thread>,
+    free: Vec<u16>,
+}
+
+fn words<T: Scalar, const N: usize>() -> [T::Model; N] {
+    std::array::from_fn(|_| T::Model::new(T::ZERO))
+}
+
+std::thread_local! {
+    /// Not part of the model: what [`Platform::spinner_cap`] says.
+    static SPINNERS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+}
+
+/// Sets how many threads may spin in the models of this test; 0 until set.
+pub fn set_spinner_cap(n: u32) {
+    SPINNERS.set(n);
+}
+
+loom::lazy_static! {
+    static ref TABLES: Tables = Tables {
+        threads: std::array::from_fn(|_| ThreadRecord {
+            token: Word::new(0),
+            cpu: Word::new(0),
+            parked: Word::new(0),
+            next_free: Word::new(0),
+            words: words::<u32, { crate::THREAD_WORDS }>(),
+            counters: [],
+        }),
+        locks: std::array::from_fn(|_| LockRecord {
+            halves: words::<u16, 4>(),
+            words: words::<u32, { crate::LOCK_WORDS }>(),
+            wides: words::<u64, 2>(),
+            next_free: Word::new(0),
+        }),
+        state: Mutex::new(State { handles: Vec::new(), free: (1..=LOCKS as u16).rev().collect() }),
+    };
+}
+
+fn state() -> std::sync::MutexGuard<'static, State> {
+    TABLES.state.lock().unwrap_or_else(|broken| broken.into_inner())
+}
+
+fn my_slot() -> Slot {
+    let me = loom::thread::current();
+    let handles = &mut state().handles;
+    let index = handles.iter().position(|t| t.id() == me.id()).unwrap_or_else(|| {
+        handles.push(me);
+        handles.len() - 1
+    });
+    Slot::new(index as u16 + 1).unwrap()
+}
+
+/// One failed poll: ends the wait if it may end by itself, else prunes and lets others run.
+fn failed(until: &Until) -> bool {
+    if until.deadline.is_some() {
+        return true;
+    }
+    loom::skip_branch();
+    loom::thread::yield_now();
+    false
+}
+
+impl Platform for Model {
+    type Word<T: Scalar> = T::Model;
+
+    fn fence(order: Ordering) {
+        fence(order);
+    }
+
+    fn fence_light() {
+        fence(SeqCst);
+    }
+
+    fn fence_heavy() {
+        fence(SeqCst);
+    }
+
+    fn spin_while<T: Scalar>(
+        word: &T::Model,
+        mask: T,
+        value: T,
+        order: Ordering,
+        until: Until,
+    ) -> Spin<T> {
+        loop {
+            let now = word.load(order);
+            if now & mask != value {
+                return Spin::Changed(now);
+            }
+            if failed(&until) {
+                return Spin::Deadline;
+            }
+        }
+    }
+
+    fn spin_while2<A: Scalar, B: Scalar>(
+        a: (&A::Model, A, A),
+        b: (&B::Model, B, B),
+        order: Ordering,
+        until: Until,
+    ) -> Spin2<A, B> {
+        loop {
+            let (now_a, now_b) = (a.0.load(order), b.0.load(order));
+            if now_a & a.1 != a.2 || now_b & b.1 != b.2 {
+                return Spin2::Changed(now_a, now_b);
+            }
+            if failed(&until) {
+                return Spin2::Deadline;
+            }
+        }
+    }
+
+    fn relax(_ns: u32) {
+        loom::thread::yield_now();
+    }
+
+    fn yield_now() {
+        loom::skip_branch();
+        loom::thread::yield_now();
+    }
+
+    fn sleep(_ns: u64) {
+        Self::yield_now();
+    }
+
+    fn park(me: &Me<Self>, deadline: Option<u64>) -> Wake {
+        let token = &me.record().token;
+        while token.swap(0, Acquire) == 0 {
+            if deadline.is_some() {
+                // Once at any point of the others' progress; a sleep that is repeated waits for
+                // them, or it would be repeated for ever.
+                if me.record().parked.swap(1, Relaxed) != 0 {
+                    loom::skip_branch();
+                    loom::thread::yield_now();
+                }
+                return Wake::TimedOut;
+            }
+            loom::thread::park();
+        }
+        Wake::Notified
+    }
+
+    fn unpark(slot: Slot) -> bool {
+        Self::thread_record(slot).token.swap(1, AcqRel);
+        let handle = state().handles.get(slot.get() as usize - 1).cloned();
+        if let Some(thread) = handle {
+            thread.unpark();
+        }
+        false
+    }
+
+    fn now() -> u64 {
+        // Later than any deadline a test gives, so that a timed wait that has slept once is over.
+        1 << 40
+    }
+
+    fn ticks() -> u64 {
+        0
+    }
+
+    fn ticks_of(ns: u64) -> u64 {
+        ns
+    }
+
+    fn line_ns() -> u32 {
+        1
+    }
+
+    fn enter() -> Option<Me<Self>> {
+        Some(Me::new(my_slot(), false))
+    }
+
+    fn leave(_slot: Slot, _borrowed: bool) {}
+
+    fn cpu() -> u16 {
+        my_slot().get()
+    }
+
+    fn node(_cpu: u16) -> u16 {
+        0
+    }
+
+    fn cpu_stamp(_cpu: u16) -> u32 {
+        0
+    }
+
+    fn check_in(me: &Me<Self>) -> u16 {
+        me.slot().get()
+    }
+
+    fn is_running(_slot: Slot) -> bool {
+        true
+    }
+
+    fn should_yield() -> bool {
+        false
+    }
+
+    fn spinner_cap() -> u32 {
+        SPINNERS.get()
+    }
+
+    fn thread_record(slot: Slot) -> &'static ThreadRecord<Self> {
+        &TABLES.threads[slot.get() as usize - 1]
+    }
+
+    fn lock_record(id: RecordId) -> &'static LockRecord<Self> {
+        &TABLES.locks[id.get() as usize - 1]
+    }
+
+    fn claim_lock_record() -> Option<RecordId> {
+        state().free.pop().and_then(Slot::new)
+    }
+
+    fn return_lock_record(id: RecordId) {
+        state().free.push(id.get());
+    }
+
+    fn count(_index: usize, _n: u64) {}
+
+    fn counted(_index: usize) -> u64 {
+        0
+    }
+}

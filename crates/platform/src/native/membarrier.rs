@@ -1,0 +1,81 @@
+//! The asymmetric fence pair.
+//!
+//! A waiter that is about to sleep makes every thread of the process pass a full fence, so that
+//! an unlocking thread needs none of its own. The kernel does this with
+//! `membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)` (Linux 4.14).
+//!
+//! `LIGHT` says that the process is registered. It is set by a constructor before `main`; while
+//! it is not set (no constructor has run, the kernel has no membarrier, or under Miri), the light
+//! side is a full fence too, so the pair keeps its contract at every moment: a light side that
+//! saw `LIGHT` clear fences by itself, and one that saw it set runs in a registered process.
+
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use core::sync::atomic::{AtomicBool, AtomicU64, compiler_fence, fence};
+
+static LIGHT: AtomicBool = AtomicBool::new(false);
+static HEAVY_CALLS: AtomicU64 = AtomicU64::new(0);
+
+const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
+const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
+
+#[inline(always)]
+pub(super) fn light() {
+    // Ordering: Relaxed, hint (either value is safe, see the module documentation)
+    if LIGHT.load(Relaxed) {
+        // Ordering: SeqCst, compiler only: store-load of the caller, unlock's release against its
+        // look at the flags; the processor's half is heavy()'s
+        compiler_fence(SeqCst);
+    } else {
+        full();
+    }
+}
+
+#[cold]
+fn full() {
+    // Ordering: SeqCst, store-load of the caller where the process is not registered
+    fence(SeqCst);
+}
+
+pub(super) fn heavy() {
+    // Ordering: SeqCst, store-load of the caller (waiter's flag against its look at the lock)
+    fence(SeqCst);
+    // Ordering: Relaxed, hint (either value is safe, see the module documentation)
+    if LIGHT.load(Relaxed) {
+        // Ordering: Relaxed, stat
+        HEAVY_CALLS.fetch_add(1, Relaxed);
+        membarrier(PRIVATE_EXPEDITED);
+    }
+}
+
+/// How many membarrier system calls the process has made.
+pub fn heavy_calls() -> u64 {
+    // Ordering: Relaxed, stat
+    HEAVY_CALLS.load(Relaxed)
+}
+
+/// Registers the process. Called before `main`, and in a forked child.
+pub(super) fn register() {
+    if cfg!(miri) {
+        return;
+    }
+    // Ordering: Relaxed, hint (either value is safe, see the module documentation)
+    LIGHT.store(membarrier(REGISTER_PRIVATE_EXPEDITED), Relaxed);
+}
+
+fn membarrier(command: libc::c_int) -> bool {
+    // SAFETY: membarrier takes no pointers; an unknown command returns an error.
+    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+}
+
+extern "C" fn constructor() {
+    register();
+}
+
+// A registration later than the first lock would leave full fences on the fast path until then,
+// and costs milliseconds once there are threads.
+#[cfg(not(miri))]
+#[used]
+// SAFETY: .init_array holds pointers to functions of this signature; `constructor` makes one
+// system call and one store and needs nothing that is set up later.
+#[unsafe(link_section = ".init_array")]
+static CONSTRUCTOR: extern "C" fn() = constructor;

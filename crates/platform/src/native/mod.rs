@@ -1,0 +1,190 @@
+//! Real threads on Linux.
+//!
+//! | what | how | approximation |
+//! |---|---|---|
+//! | sleeping | futex on the token in the thread's record | none |
+//! | who am I | slot table, claimed at the first contended wait ([`slots`]) | none |
+//! | where am I | rseq area that glibc registers ([`cpu`]) | stale after migration |
+//! | does the holder run | stamp per CPU ([`Native::cpu_stamp`]) | a preemption by a thread that never entered a slow path is not seen: then the deadline ends the wait |
+//! | asymmetric fence | `membarrier` ([`membarrier`]) | none; full fences where the kernel has none |
+//! | time | clock_gettime, time-stamp counter ([`clock`]) | counter calibrated to about 1 % |
+
+mod clock;
+mod cpu;
+mod fork;
+mod futex;
+mod membarrier;
+mod park;
+mod slots;
+mod spin;
+
+pub use membarrier::heavy_calls;
+pub use slots::{slots_in_use, CAPACITY};
+
+use core::sync::atomic::Ordering::{self, Relaxed};
+
+use crate::{
+    LockRecord, Me, Platform, RecordId, Scalar, Slot, Spin, Spin2, ThreadRecord, Until, Wake,
+};
+
+/// Real threads on Linux; see the [module documentation](self).
+#[derive(Copy, Clone, Debug)]
+pub struct Native;
+
+impl Platform for Native {
+    type Word<T: Scalar> = T::Native;
+
+    #[inline(always)]
+    fn fence(order: Ordering) {
+        core::sync::atomic::fence(order);
+    }
+
+    #[inline(always)]
+    fn fence_light() {
+        membarrier::light();
+    }
+
+    fn fence_heavy() {
+        membarrier::heavy();
+    }
+
+    #[inline]
+    fn spin_while<T: Scalar>(
+        word: &T::Native,
+        mask: T,
+        value: T,
+        order: Ordering,
+        until: Until,
+    ) -> Spin<T> {
+        spin::spin_while(word, mask, value, order, until)
+    }
+
+    #[inline]
+    fn spin_while2<A: Scalar, B: Scalar>(
+        a: (&A::Native, A, A),
+        b: (&B::Native, B, B),
+        order: Ordering,
+        until: Until,
+    ) -> Spin2<A, B> {
+        spin::spin_while2(a, b, order, until)
+    }
+
+    fn relax(ns: u32) {
+        for _ in 0..(ns / clock::pause_ns()).max(1) {
+            core::hint::spin_loop();
+        }
+    }
+
+    fn yield_now() {
+        futex::yield_now();
+    }
+
+    fn sleep(ns: u64) {
+        futex::sleep(ns);
+    }
+
+    fn park(me: &Me<Self>, deadline: Option<u64>) -> Wake {
+        park::park(me.slot(), deadline)
+    }
+
+    fn unpark(slot: Slot) -> bool {
+        park::unpark(slot)
+    }
+
+    fn now() -> u64 {
+        clock::now()
+    }
+
+    #[inline]
+    fn ticks() -> u64 {
+        clock::ticks()
+    }
+
+    #[inline]
+    fn ticks_of(ns: u64) -> u64 {
+        clock::ticks_of(ns)
+    }
+
+    #[inline]
+    fn line_ns() -> u32 {
+        clock::line_ns()
+    }
+
+    fn enter() -> Option<Me<Self>> {
+        slots::enter()
+    }
+
+    fn leave(slot: Slot, borrowed: bool) {
+        slots::leave(slot, borrowed);
+    }
+
+    #[inline(always)]
+    fn cpu() -> u16 {
+        cpu::current()
+    }
+
+    fn node(cpu: u16) -> u16 {
+        cpu::node(cpu)
+    }
+
+    #[inline]
+    fn cpu_stamp(cpu: u16) -> u32 {
+        cpu::stamp(cpu).load(Relaxed)
+    }
+
+    fn check_in(me: &Me<Self>) -> u16 {
+        let cpu = cpu::current();
+        me.record().cpu.store(cpu, Relaxed);
+        cpu::check_in(cpu, me.slot());
+        cpu
+    }
+
+    fn is_running(slot: Slot) -> bool {
+        let record = Self::thread_record(slot);
+        if record.parked.load(Relaxed) != 0 {
+            return false;
+        }
+        let its = record.cpu.load(Relaxed);
+        its == crate::NO_CPU || (its != cpu::current() && cpu::last_seen(its) == slot.get())
+    }
+
+    #[inline]
+    fn should_yield() -> bool {
+        // Linux tells a thread nothing of the kind; the deadline of each wait stands in for it.
+        false
+    }
+
+    #[inline]
+    fn spinner_cap() -> u32 {
+        cpu::usable().saturating_sub(1)
+    }
+
+    #[inline]
+    fn thread_record(slot: Slot) -> &'static ThreadRecord<Self> {
+        slots::thread_record(slot)
+    }
+
+    #[inline]
+    fn lock_record(id: RecordId) -> &'static LockRecord<Self> {
+        slots::lock_record(id)
+    }
+
+    fn claim_lock_record() -> Option<RecordId> {
+        slots::claim_lock_record()
+    }
+
+    fn return_lock_record(id: RecordId) {
+        slots::return_lock_record(id);
+    }
+
+    fn count(index: usize, n: u64) {
+        slots::count(index, n);
+    }
+
+    fn counted(index: usize) -> u64 {
+        slots::counted(index)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,49 @@
+//! Park tokens: one futex word per thread record.
+//!
+//! State of `token`: 0 no token; 1 token; 2 the owner sleeps (or is about to).
+//!
+//! Transitions: `0 -> 2 -> 0 : park` (sleep), `1 -> 0 : park` (consume),
+//! `0 -> 1`, `2 -> 1 : unpark`. Only the owner leaves 1 or enters 2.
+//!
+//! Edges
+//!  [park.token]  unpark: token swap Release -> park: token swap Acquire  publishes what the waker did before
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+
+use super::{futex, slots};
+use crate::{Slot, Wake};
+
+const EMPTY: u32 = 0;
+const TOKEN: u32 = 1;
+const ASLEEP: u32 = 2;
+
+pub(super) fn park(me: Slot, deadline: Option<u64>) -> Wake {
+    let record = slots::thread_record(me);
+    // Ordering: Acquire, [park.token]: pairs with the swap in unpark(); Relaxed, hint (re-checked
+    // by the swap below)
+    if record.token.compare_exchange(EMPTY, ASLEEP, Acquire, Relaxed).is_err() {
+        // Ordering: Acquire, [park.token]: consumes the token that the exchange found
+        record.token.swap(EMPTY, Acquire);
+        return Wake::Notified;
+    }
+    // Ordering: Relaxed, hint (a spinner that misses it ends by its deadline) (block)
+    record.parked.store(1, Relaxed);
+    let timed_out = futex::wait(&record.token, ASLEEP, deadline);
+    record.parked.store(0, Relaxed);
+
+    // Ordering: Acquire, [park.token]: pairs with the swap in unpark()
+    let found = record.token.swap(EMPTY, Acquire);
+    if timed_out && found != TOKEN { Wake::TimedOut } else { Wake::Notified }
+}
+
+pub(super) fn unpark(slot: Slot) -> bool {
+    let record = slots::thread_record(slot);
+    // Ordering: AcqRel, [park.token]: releases what the waker did before; the acquire half orders
+    // repeated tokens, so that the last waker's release carries the earlier ones
+    if record.token.swap(TOKEN, AcqRel) == ASLEEP {
+        futex::wake_one(&record.token);
+        return true;
+    }
+    false
+}
+

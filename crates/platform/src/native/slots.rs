@@ -1,0 +1,262 @@
+//! The tables of thread and lock records, and who holds which.
+//!
+//! Both tables are static and zero-initialised: address space, not memory, until touched. A free
+//! record is on a Treiber stack whose head carries a tag against reuse (ABA); records that were
+//! never used lie above a high-water mark. Claiming is lock-free and safe in signal handlers.
+//!
+//! Edges
+//!  [slots.free]  Pool::put: head exchange Release -> Pool::take: head load Acquire  publishes the record's link and words
+
+use core::cell::Cell;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+use super::{Native, fork};
+use crate::{COUNTERS, LockRecord, Me, RecordId, Slot, ThreadRecord};
+
+/// Records in each table, one less being usable (index 0 means none).
+pub const CAPACITY: usize = if cfg!(miri) { 256 } else { 1 << 16 };
+
+static THREADS: [ThreadRecord<Native>; CAPACITY] = [const { ThreadRecord::ZERO }; CAPACITY];
+static LOCKS: [LockRecord<Native>; CAPACITY] = [const { LockRecord::ZERO }; CAPACITY];
+
+pub(super) static THREAD_POOL: Pool = Pool::new();
+pub(super) static LOCK_POOL: Pool = Pool::new();
+
+#[inline]
+pub(super) fn thread_record(slot: Slot) -> &'static ThreadRecord<Native> {
+    &THREADS[slot.get() as usize % CAPACITY]
+}
+
+#[inline]
+pub(super) fn lock_record(id: RecordId) -> &'static LockRecord<Native> {
+    &LOCKS[id.get() as usize % CAPACITY]
+}
+
+/// Which records of a table are free.
+pub(super) struct Pool {
+    /// Tag in the high half, index of the first free record in the low half.
+    head: AtomicU64,
+    /// Records below this have been used.
+    high: AtomicU32,
+    /// Records taken and not put back.
+    taken: AtomicU32,
+}
+
+impl Pool {
+    const fn new() -> Self {
+        Pool { head: AtomicU64::new(0), high: AtomicU32::new(1), taken: AtomicU32::new(0) }
+    }
+
+    fn take(&self, link: impl Fn(Slot) -> &'static AtomicU32) -> Option<Slot> {
+        // Ordering: Acquire, [slots.free]: pairs with the exchange in put()
+        let mut head = self.head.load(Acquire);
+        while let Some(first) = Slot::new(head as u16) {
+            // Ordering: Relaxed, hint (the tag makes the exchange fail if the link is stale)
+            let next = link(first).load(Relaxed);
+            let new = ((head >> 32) + 1) << 32 | u64::from(next);
+            // Ordering: Acquire, [slots.free]: success needs the words the head load saw; failure
+            // order Acquire re-reads the head
+            match self.head.compare_exchange_weak(head, new, Acquire, Acquire) {
+                Ok(_) => {
+                    // Ordering: Relaxed, stat
+                    self.taken.fetch_add(1, Relaxed);
+                    return Some(first);
+                }
+                Err(now) => head = now,
+            }
+        }
+        self.take_new()
+    }
+
+    fn take_new(&self) -> Option<Slot> {
+        // Ordering: Relaxed, sequence (the index alone matters; a fresh record is all 0) (block)
+        let mut high = self.high.load(Relaxed);
+        while (high as usize) < CAPACITY {
+            match self.high.compare_exchange_weak(high, high + 1, Relaxed, Relaxed) {
+                Ok(_) => {
+                    self.taken.fetch_add(1, Relaxed);
+                    return Slot::new(high as u16);
+                }
+                Err(now) => high = now,
+            }
+        }
+        None
+    }
+
+    fn put(&self, slot: Slot, link: &AtomicU32) {
+        // Ordering: Relaxed, stat
+        self.taken.fetch_sub(1, Relaxed);
+        // Ordering: Relaxed, hint (re-checked by the exchange below)
+        let mut head = self.head.load(Relaxed);
+        loop {
+            // Ordering: Relaxed, init (published by [slots.free])
+            link.store(head as u32, Relaxed);
+            let new = ((head >> 32) + 1) << 32 | u64::from(slot.get());
+            // Ordering: AcqRel, [slots.free]: releases the record; Relaxed, hint (retried)
+            match self.head.compare_exchange_weak(head, new, AcqRel, Relaxed) {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    /// In a forked child, where no other thread exists: frees every record but `keep`.
+    pub(super) fn rebuild(&self, keep: Option<Slot>, link: impl Fn(Slot) -> &'static AtomicU32) {
+        // Ordering: Relaxed, owner-only (a forked child has one thread) (block)
+        self.head.store(0, Relaxed);
+        self.taken.store(0, Relaxed);
+        let high = self.high.load(Relaxed);
+        for slot in (1..high as u16).filter_map(Slot::new).filter(|s| Some(*s) != keep) {
+            self.taken.fetch_add(1, Relaxed);
+            self.put(slot, link(slot));
+        }
+        self.taken.store(u32::from(keep.is_some()), Relaxed);
+    }
+
+    /// Indices that have ever been handed out.
+    pub(super) fn used(&self) -> impl Iterator<Item = Slot> + use<> {
+        // Ordering: Relaxed, stat
+        let high = self.high.load(Relaxed);
+        (1..high).filter_map(|i| Slot::new(i as u16))
+    }
+}
+
+/// Thread slots in use now: threads that have waited for a lock and live still.
+pub fn slots_in_use() -> u32 {
+    // Ordering: Relaxed, stat
+    THREAD_POOL.taken.load(Relaxed)
+}
+
+struct Here {
+    /// The thread's slot; 0 before its first contended wait.
+    slot: Cell<u16>,
+    /// A lock operation is under way on this thread.
+    busy: Cell<bool>,
+}
+
+thread_local! {
+    static HERE: Here = const { Here { slot: Cell::new(0), busy: Cell::new(false) } };
+    static AT_EXIT: AtExit = const { AtExit };
+}
+
+/// Gives the thread's slot back when the thread ends.
+struct AtExit;
+
+impl Drop for AtExit {
+    fn drop(&mut self) {
+        HERE.with(|here| {
+            if let Some(slot) = Slot::new(here.slot.take()) {
+                put_slot(slot);
+            }
+        });
+    }
+}
+
+fn take_slot() -> Option<Slot> {
+    THREAD_POOL.take(|s| &thread_record(s).next_free)
+}
+
+fn put_slot(slot: Slot) {
+    THREAD_POOL.put(slot, &thread_record(slot).next_free);
+}
+
+pub(super) fn my_slot() -> Option<Slot> {
+    HERE.with(|here| Slot::new(here.slot.get()))
+}
+
+pub(super) fn enter() -> Option<Me<Native>> {
+    HERE.with(|here| {
+        if here.busy.get() {
+            return None;
+        }
+        let slot = match Slot::new(here.slot.get()) {
+            Some(slot) => slot,
+            None => match first_slot(here)? {
+                (slot, true) => slot,
+                (slot, false) => return Some(Me::new(slot, true)),
+            },
+        };
+        here.busy.set(true);
+        Some(Me::new(slot, false))
+    })
+}
+
+/// Claims the thread's slot. `false`: thread-local storage is being torn down, nobody would give
+/// the slot back at exit, so it is borrowed for one operation.
+#[cold]
+fn first_slot(here: &Here) -> Option<(Slot, bool)> {
+    fork::arm();
+    // A signal handler that interrupts here gets none, so slot and flag agree.
+    here.busy.set(true);
+    let slot = take_slot();
+    let keeps = AT_EXIT.try_with(|_| ()).is_ok();
+    if let Some(slot) = slot
+        && keeps
+    {
+        here.slot.set(slot.get());
+    }
+    here.busy.set(false);
+    slot.map(|slot| (slot, keeps))
+}
+
+pub(super) fn leave(slot: Slot, borrowed: bool) {
+    if borrowed {
+        put_slot(slot);
+    } else {
+        HERE.with(|here| here.busy.set(false));
+    }
+}
+
+pub(super) fn claim_lock_record() -> Option<RecordId> {
+    LOCK_POOL.take(|s| &lock_record(s).next_free)
+}
+
+pub(super) fn return_lock_record(id: RecordId) {
+    LOCK_POOL.put(id, &lock_record(id).next_free);
+}
+
+/// Adds to the caller's counter; a thread without a slot adds to the bank of slot 0, atomically.
+#[inline]
+pub(super) fn count(index: usize, n: u64) {
+    match my_slot() {
+        Some(slot) => {
+            let counter = &thread_record(slot).counters[index];
+            // Ordering: Relaxed, stat (one writer; a signal handler between the two loses one) (block)
+            let old = counter.load(Relaxed);
+            counter.store(old.wrapping_add(n), Relaxed);
+        }
+        // Ordering: Relaxed, stat
+        None => _ = THREADS[0].counters[index].fetch_add(n, Relaxed),
+    }
+}
+
+pub(super) fn counted(index: usize) -> u64 {
+    debug_assert!(index < COUNTERS);
+    let used = THREAD_POOL.used().map(|slot| &thread_record(slot).counters[index]);
+    // Ordering: Relaxed, stat
+    used.chain([&THREADS[0].counters[index]]).fold(0, |sum, c| sum.wrapping_add(c.load(Relaxed)))
+}
+
+/// In a forked child: forgets the threads that no longer exist.
+///
+/// Lock records in use stay attached to their locks, emptied of waiters: the next slow path on
+/// such a lock finds an empty record and gives it back when it leaves.
+pub(super) fn forget_others() {
+    let me = my_slot();
+    for slot in THREAD_POOL.used().filter(|slot| Some(*slot) != me) {
+        let record = thread_record(slot);
+        // Ordering: Relaxed, owner-only (a forked child has one thread) (block)
+        record.token.store(0, Relaxed);
+        record.parked.store(0, Relaxed);
+        record.words.iter().for_each(|word| word.store(0, Relaxed));
+    }
+    THREAD_POOL.rebuild(me, |s| &thread_record(s).next_free);
+    for id in LOCK_POOL.used() {
+        let record = lock_record(id);
+        // Ordering: Relaxed, owner-only (a forked child has one thread) (block)
+        record.halves.iter().for_each(|word| word.store(0, Relaxed));
+        record.words.iter().for_each(|word| word.store(0, Relaxed));
+        record.wides.iter().for_each(|word| word.store(0, Relaxed));
+    }
+}

@@ -1,0 +1,96 @@
+//! The busy-waits: polite loops that look at the clock and the holder every 16th turn.
+
+use core::sync::atomic::Ordering;
+
+use super::{Native, clock};
+use crate::{Pace, Platform, Scalar, Spin, Spin2, Until, Word};
+
+/// Turns between looks at the clock and the holder (the kernel's rwsem uses the same number).
+const TURNS: u32 = 16;
+
+/// Why to stop although no word has changed.
+enum Stop {
+    Deadline,
+    Stopped,
+    Resched,
+}
+
+/// One polite turn: pauses, and on every [`TURNS`]th call checks the reasons to stop.
+#[inline(always)]
+fn turn(turns: &mut u32, until: &Until) -> Option<Stop> {
+    *turns = turns.wrapping_add(1);
+    match until.pace {
+        Pace::Tight => {
+            for _ in 0..(1u32 << (*turns).min(3)) >> 1 {
+                core::hint::spin_loop();
+            }
+        }
+        Pace::Every(ns) => Native::relax(ns),
+    }
+    if *turns % TURNS == 0 || matches!(until.pace, Pace::Every(_)) { check(until) } else { None }
+}
+
+fn check(until: &Until) -> Option<Stop> {
+    if let Some(holder) = until.holder
+        && (holder.cpu == Native::cpu() || Native::cpu_stamp(holder.cpu) != holder.stamp)
+    {
+        return Some(Stop::Stopped);
+    }
+    if let Some(slot) = until.running
+        && !Native::is_running(slot)
+    {
+        return Some(Stop::Stopped);
+    }
+    if until.resched && Native::should_yield() {
+        return Some(Stop::Resched);
+    }
+    if until.deadline.is_some_and(|at| clock::ticks() >= at) {
+        return Some(Stop::Deadline);
+    }
+    None
+}
+
+#[inline]
+pub(super) fn spin_while<T: Scalar>(
+    word: &T::Native,
+    mask: T,
+    value: T,
+    order: Ordering,
+    until: Until,
+) -> Spin<T> {
+    let mut turns = 0;
+    loop {
+        let now = word.load(order);
+        if now & mask != value {
+            return Spin::Changed(now);
+        }
+        match turn(&mut turns, &until) {
+            None => {}
+            Some(Stop::Deadline) => return Spin::Deadline,
+            Some(Stop::Stopped) => return Spin::Stopped,
+            Some(Stop::Resched) => return Spin::Resched,
+        }
+    }
+}
+
+#[inline]
+pub(super) fn spin_while2<A: Scalar, B: Scalar>(
+    a: (&A::Native, A, A),
+    b: (&B::Native, B, B),
+    order: Ordering,
+    until: Until,
+) -> Spin2<A, B> {
+    let mut turns = 0;
+    loop {
+        let (now_a, now_b) = (a.0.load(order), b.0.load(order));
+        if now_a & a.1 != a.2 || now_b & b.1 != b.2 {
+            return Spin2::Changed(now_a, now_b);
+        }
+        match turn(&mut turns, &until) {
+            None => {}
+            Some(Stop::Deadline) => return Spin2::Deadline,
+            Some(Stop::Stopped) => return Spin2::Stopped,
+            Some(Stop::Resched) => return Spin2::Resched,
+        }
+    }
+}
