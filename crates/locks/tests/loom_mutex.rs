@@ -26,7 +26,12 @@ macro_rules! policy {
 policy!(Steal { HANDOFF_NS: u64 = NEVER });
 policy!(HandOff { HANDOFF_NS: u64 = 0 });
 policy!(Slices { SLICES: bool = true, RETAKES: u32 = 1, HANDOFF_NS: u64 = NEVER });
-policy!(SlicesOver { SLICES: bool = true, RETAKES: u32 = 1, SLICE_NS: u64 = 0, SLICE_MIN_NS: u64 = 0 });
+policy!(SlicesOver {
+    SLICES: bool = true,
+    RETAKES: u32 = 1,
+    SLICE_NS: u64 = 0,
+    SLICE_MIN_NS: u64 = 0
+});
 policy!(StealAtomic { ATOMIC_UNLOCK: bool = true, HANDOFF_NS: u64 = NEVER });
 policy!(HandOffAtomic { ATOMIC_UNLOCK: bool = true, HANDOFF_NS: u64 = 0 });
 

@@ -37,6 +37,7 @@ pub mod events;
 #[cfg(feature = "lock_api_04")]
 pub mod lock_api_04;
 mod mutex;
+pub mod study;
 
 pub use condvar::RawCondvar;
 pub use lock_api::{self, WaitTimeoutResult};

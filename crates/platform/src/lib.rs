@@ -18,7 +18,7 @@ mod record;
 mod until;
 mod word;
 
-pub use record::{LockRecord, ThreadRecord, LOCK_WORDS, THREAD_WORDS};
+pub use record::{LOCK_WORDS, LockRecord, THREAD_WORDS, ThreadRecord};
 pub use until::{Holder, Pace, Spin, Spin2, Until, Wake};
 pub use word::{Scalar, Word, ZeroWord};
 

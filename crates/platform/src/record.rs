@@ -3,7 +3,7 @@
 //! The words have no meaning here. `lockwright-locks` gives them names; the platform promises
 //! that they stay where they are for ever, so that a stale index can always be followed.
 
-use crate::{Platform, ZeroWord, COUNTERS};
+use crate::{COUNTERS, Platform, ZeroWord};
 
 /// 32-bit words of a thread record that are free for algorithms.
 pub const THREAD_WORDS: usize = 10;

@@ -4,8 +4,8 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use lockwright_platform::{Me, Pace, Platform, Slot, Until, Word};
 
-use super::spin::Spun;
 use super::policy::NEVER;
+use super::spin::Spun;
 use super::{Policy, RawMutex};
 use crate::events::{Event, inc};
 use crate::osq;

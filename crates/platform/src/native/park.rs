@@ -46,4 +46,3 @@ pub(super) fn unpark(slot: Slot) -> bool {
     }
     false
 }
-

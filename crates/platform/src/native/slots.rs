@@ -167,45 +167,37 @@ pub(super) fn my_slot() -> Option<Slot> {
 
 pub(super) fn enter() -> Option<Me<Native>> {
     HERE.with(|here| {
-        if here.busy.get() {
+        // First of all, so that a signal handler that interrupts the rest gets no slot.
+        if here.busy.replace(true) {
             return None;
         }
-        let slot = match Slot::new(here.slot.get()) {
-            Some(slot) => slot,
-            None => match first_slot(here)? {
-                (slot, true) => slot,
-                (slot, false) => return Some(Me::new(slot, true)),
-            },
+        let me = match Slot::new(here.slot.get()) {
+            Some(slot) => Some(Me::new(slot, false)),
+            None => first_slot(here),
         };
-        here.busy.set(true);
-        Some(Me::new(slot, false))
+        here.busy.set(me.is_some());
+        me
     })
 }
 
-/// Claims the thread's slot. `false`: thread-local storage is being torn down, nobody would give
-/// the slot back at exit, so it is borrowed for one operation.
+/// Claims the thread's slot. While thread-local storage is being torn down nobody would give it
+/// back at exit, so then it is borrowed for one operation.
 #[cold]
-fn first_slot(here: &Here) -> Option<(Slot, bool)> {
+fn first_slot(here: &Here) -> Option<Me<Native>> {
     fork::arm();
-    // A signal handler that interrupts here gets none, so slot and flag agree.
-    here.busy.set(true);
-    let slot = take_slot();
+    let slot = take_slot()?;
     let keeps = AT_EXIT.try_with(|_| ()).is_ok();
-    if let Some(slot) = slot
-        && keeps
-    {
+    if keeps {
         here.slot.set(slot.get());
     }
-    here.busy.set(false);
-    slot.map(|slot| (slot, keeps))
+    Some(Me::new(slot, !keeps))
 }
 
 pub(super) fn leave(slot: Slot, borrowed: bool) {
     if borrowed {
         put_slot(slot);
-    } else {
-        HERE.with(|here| here.busy.set(false));
     }
+    HERE.with(|here| here.busy.set(false));
 }
 
 pub(super) fn claim_lock_record() -> Option<RecordId> {

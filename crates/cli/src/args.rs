@@ -1,0 +1,245 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::builder::styling::Styles;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Kernel-grade locks for ordinary programs, and the laboratory that proves them.
+#[derive(Debug, Parser)]
+#[command(name = "lockwright", version, after_help = EXIT_CODES, styles = Styles::plain())]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Compare locks on this machine (mutexes, unless said otherwise)
+    #[command(after_help = BENCH_HELP)]
+    Bench(BenchArgs),
+}
+
+/// `lockwright bench`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct BenchArgs {
+    /// What to compare.
+    #[command(subcommand)]
+    pub what: Option<BenchCommand>,
+    /// Without a subcommand: mutexes.
+    #[command(flatten)]
+    pub mutex: MutexArgs,
+}
+
+/// What can be compared.
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// Compare mutexes: throughput, fairness, CPU time, context switches, waits
+    #[command(after_help = BENCH_HELP)]
+    Mutex(MutexArgs),
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  1    a check failed: a lock let two threads in
+  2    wrong usage; nothing was measured or written
+  3    the system refused something, such as starting a thread
+  130  interrupted; what was measured until then is shown and written";
+
+const BENCH_HELP: &str = "\
+Each round runs every lock of a cell once, in a random order; the cells are all
+combinations of threads, load, and outside work or bursts. Loads are counted in
+PAUSE instructions. Each round checks mutual exclusion with a plain counter.
+
+Exit codes:
+  0    done
+  1    a check failed: a lock let two threads in
+  2    wrong usage; nothing was measured or written
+  3    the system refused something, such as starting a thread
+  130  interrupted; what was measured until then is shown and written
+
+Examples:
+  lockwright bench                                  the default cells, under a minute
+  lockwright bench --locks std,parking_lot --threads 1,2,8 --load 20
+  lockwright bench --threads 32 --latency           waits as well: p50, p99, p99.9, max
+  lockwright bench --burst 64:10000 --threads 8     64 sections, then 10 us outside
+  lockwright bench --secs 0.25 --rounds 15 --ci --json result.json
+  lockwright bench --baseline std --csv - > result.csv";
+
+/// `lockwright bench mutex`.
+#[derive(Debug, Args)]
+pub struct MutexArgs {
+    /// Locks to compare; NAME* takes all that begin so [default: all]
+    #[arg(short, long, value_name = "LOCK,..", value_delimiter = ',')]
+    pub locks: Option<Vec<String>>,
+
+    /// Numbers of threads [default: 2,8,32]
+    #[arg(short, long, value_name = "N,..", value_delimiter = ',', value_parser = threads)]
+    pub threads: Option<Vec<usize>>,
+
+    /// Work inside the section, in PAUSE instructions [default: 1,20,100]
+    #[arg(long, value_name = "PAUSES,..", value_delimiter = ',')]
+    pub load: Option<Vec<u32>>,
+
+    /// Work outside after each section, in PAUSE instructions [default: 0]
+    #[arg(long, value_name = "PAUSES,..", value_delimiter = ',')]
+    pub outside: Option<Vec<u32>>,
+
+    /// Sections back to back, then busy outside for NS nanoseconds
+    #[arg(long, value_name = "OPS:NS,..", value_delimiter = ',')]
+    pub burst: Option<Vec<Burst>>,
+
+    /// Rounds
+    #[arg(short, long, visible_alias = "runs", value_name = "N", default_value_t = 5,
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub rounds: u32,
+
+    /// Seconds of each lock in each cell in each round
+    /// [default: what lets the run end in about 40 s, at most 0.25]
+    #[arg(short, long, visible_alias = "time", value_name = "S", value_parser = seconds)]
+    pub secs: Option<Duration>,
+
+    /// Rounds run before and thrown away
+    #[arg(short, long, value_name = "N", default_value_t = 0,
+          value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    pub warmup: u32,
+
+    /// Seed of the order of the locks
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Measure waits too, in rounds of their own
+    #[arg(long)]
+    pub latency: bool,
+
+    /// Do not measure the cost without contention
+    #[arg(long)]
+    pub no_uncontended: bool,
+
+    /// Show ratios to this lock instead of the best blocking peer
+    #[arg(long, value_name = "LOCK")]
+    pub baseline: Option<String>,
+
+    /// Show the 95 % bootstrap interval of each ratio
+    #[arg(long)]
+    pub ci: bool,
+
+    /// Order of the rows
+    #[arg(long, value_name = "BY", default_value = "speed")]
+    pub sort: Sort,
+
+    /// List the locks and exit
+    #[arg(long)]
+    pub list: bool,
+
+    /// Write the table to FILE instead of stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Write everything, raw samples included, as JSON; - is stdout
+    #[arg(long, visible_alias = "export-json", value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Write the figures as CSV; - is stdout
+    #[arg(long, visible_alias = "export-csv", value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+
+    /// Write the tables as markdown; - is stdout
+    #[arg(long, visible_alias = "export-markdown", value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+
+    /// No progress and no warnings on stderr
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// Show lock events; kept for locks that count them.
+    #[arg(long, hide = true)]
+    pub events: bool,
+
+    /// Let locks that are broken on purpose be chosen by name.
+    #[arg(long, hide = true)]
+    pub include_broken: bool,
+}
+
+/// Order of the rows within each table.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Sort {
+    /// The fastest first
+    Speed,
+    /// By name
+    Name,
+    /// As listed
+    Plan,
+}
+
+/// A burst: sections back to back, then a gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Burst {
+    /// Sections.
+    pub ops: u32,
+    /// Gap in nanoseconds.
+    pub gap_ns: u64,
+}
+
+impl FromStr for Burst {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || "expected OPS:NS, such as 64:10000, with at least 1 section".to_owned();
+        let (ops, gap_ns) = text.split_once(':').ok_or_else(wrong)?;
+        let ops = ops.parse().ok().filter(|&ops| ops > 0).ok_or_else(wrong)?;
+        let gap_ns = gap_ns.parse().map_err(|_| wrong())?;
+        Ok(Burst { ops, gap_ns })
+    }
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    match text.parse::<u32>() {
+        Ok(0) => Err("a cell needs at least 1 thread".to_owned()),
+        Ok(threads) => Ok(threads as usize),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let wrong = || "expected seconds, from 0.001 to 3600".to_owned();
+    let seconds: f64 = text.parse().map_err(|_| wrong())?;
+    if !(0.001..=3_600.0).contains(&seconds) {
+        return Err(wrong());
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn bursts_are_read() {
+        assert_eq!("64:10000".parse(), Ok(Burst { ops: 64, gap_ns: 10_000 }));
+        for wrong in ["", "64", "0:5", "x:5", "5:x", "1:2:3", "-1:2"] {
+            assert!(wrong.parse::<Burst>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn seconds_have_bounds() {
+        assert_eq!(seconds("0.25"), Ok(Duration::from_millis(250)));
+        for wrong in ["0", "-1", "nan", "inf", "1e9", "x", ""] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+}

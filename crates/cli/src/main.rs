@@ -1,0 +1,64 @@
+//! The `lockwright` command.
+//!
+//! Data go to stdout or to the files asked for, talk goes to stderr.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod bench;
+mod failure;
+mod output;
+mod progress;
+mod select;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use args::{BenchCommand, Cli, Command};
+use failure::Failure;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refused(&error),
+    };
+    let Command::Bench(bench) = cli.command;
+    let mutex = match bench.what {
+        Some(BenchCommand::Mutex(args)) => args,
+        None => bench.mutex,
+    };
+    match bench::run(&mutex) {
+        Ok(code) => code,
+        Err(failure) => {
+            eprintln!("lockwright: {failure}");
+            failure.exit_code()
+        }
+    }
+}
+
+/// Help and version as clap prints them; everything else as one line.
+fn refused(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp
+        | ErrorKind::DisplayVersion
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
+        _ => {
+            let failure = Failure::Usage(one_line(&error.to_string()));
+            eprintln!("lockwright: {failure}");
+            failure.exit_code()
+        }
+    }
+}
+
+/// The message of a clap error, and its tip, without the usage that follows.
+fn one_line(message: &str) -> String {
+    let lines = message.lines().map(str::trim);
+    let kept: Vec<_> = lines
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
+        .filter(|line| !line.is_empty())
+        .map(|line| line.strip_prefix("error: ").unwrap_or(line))
+        .collect();
+    kept.join("; ")
+}

@@ -1,0 +1,337 @@
+//! `lockwright bench mutex` as its users meet it: exit codes, streams, files.
+//!
+//! Runs are as short as they can be: what is tested is that figures are there, never how large.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Output, Stdio};
+use std::time::{Duration, Instant};
+
+use assert_cmd::Command;
+use assert_cmd::cargo::cargo_bin;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use predicates::prelude::*;
+use predicates::str::contains;
+
+/// One small cell.
+const SMALL: [&str; 8] = ["--threads", "2", "--load", "1", "--secs", "0.005", "--rounds", "2"];
+
+fn bench() -> Command {
+    let mut command = Command::new(cargo_bin("lockwright"));
+    command.arg("bench");
+    command
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn one_line(text: &str) -> bool {
+    text.ends_with('\n') && text.lines().count() == 1
+}
+
+/// Everything about a refused command line: exit code 2, one line, nothing on stdout.
+fn refused(command: &mut Command, why: &str) {
+    let assert = command.assert().code(2).stdout("");
+    assert.stderr(contains(why).and(predicate::function(one_line)));
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn the_table_has_all_columns() {
+    let output = bench().args(SMALL).arg("--latency").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = stdout(&output);
+    for word in [
+        "uncontended",
+        "ns/pair",
+        "kops/s",
+        "CV%",
+        "ratio",
+        "min/thr",
+        "mean/thr",
+        "max/thr",
+        "Jain",
+        "CPU-s/Mop",
+        "vol/Mop",
+        "inv/Mop",
+        "p50",
+        "p99",
+        "p99.9",
+        "max",
+        "PAUSE",
+        "2 threads, load 1",
+        "std",
+        "parking_lot",
+        "usync",
+        "pthread",
+    ] {
+        assert!(text.contains(word), "{word} is missing:\n{text}");
+    }
+    assert!(!text.contains('\u{1b}'), "control characters:\n{text}");
+}
+
+#[test]
+fn bench_alone_is_bench_mutex() {
+    let output = bench().arg("mutex").args(SMALL).args(["--locks", "std"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(stdout(&output).contains("2 threads, load 1"));
+}
+
+#[test]
+fn the_default_cells_are_all_there() {
+    let output = bench()
+        .args(["--locks", "std", "--rounds", "1", "--secs", "0.002", "--json", "-", "--quiet"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(output.stderr.is_empty(), "{output:?}");
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let cells: Vec<_> = value["cells"].as_array().unwrap().iter().map(key).collect();
+    for threads in [2, 8, 32] {
+        for load in [1, 20, 100] {
+            assert!(cells.contains(&(threads, load, 0)), "{cells:?}");
+        }
+    }
+    assert!(cells.contains(&(8, 20, 20)), "{cells:?}");
+    assert_eq!(value["uncontended"]["rows"][0]["lock"], "std");
+}
+
+fn key(cell: &serde_json::Value) -> (u64, u64, u64) {
+    let number = |key: &str| cell[key].as_u64().unwrap();
+    (number("threads"), number("load_pauses"), number("outside_pauses"))
+}
+
+#[test]
+fn files_are_written_in_every_form() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    bench()
+        .args(SMALL)
+        .args(["--locks", "std,pthread", "--burst", "4:1000", "--outside", "0", "--quiet"])
+        .args(["--json".into(), path("r.json"), "--csv".into(), path("r.csv")])
+        .args(["--markdown".into(), path("r.md"), "-o".into(), path("r.txt")])
+        .assert()
+        .success()
+        .stdout("")
+        .stderr("");
+    assert_eq!(files(folder.path()), ["r.csv", "r.json", "r.md", "r.txt"]);
+    let json: serde_json::Value =
+        serde_json::from_slice(&fs::read(path("r.json")).unwrap()).unwrap();
+    assert_eq!(json["schema_version"], 1);
+    assert_eq!(json["complete"], true);
+    assert!(json["machine"]["pause_ns"].as_f64().unwrap() > 0.0);
+    assert!(json["command_line"].as_array().unwrap().iter().any(|arg| arg == "--burst"));
+    assert_eq!(json["cells"].as_array().unwrap().len(), 2);
+    let row = &json["cells"][0]["throughput"][0];
+    assert_eq!(row["samples"].as_array().unwrap().len(), 2);
+    assert_eq!(row["samples"][0]["thread_ops"].as_array().unwrap().len(), 2);
+    let mut csv = csv::Reader::from_path(path("r.csv")).unwrap();
+    assert_eq!(csv.records().map(Result::unwrap).count(), 2 + 4);
+    assert!(fs::read_to_string(path("r.md")).unwrap().contains("| lock"));
+    assert!(fs::read_to_string(path("r.txt")).unwrap().contains("bursts of 4"));
+}
+
+#[test]
+fn an_unknown_lock_is_refused_with_a_hint() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("r.json");
+    refused(
+        bench().args(["--locks", "std,parkinglot", "--json"]).arg(&file),
+        "unknown lock 'parkinglot'; did you mean 'parking_lot'? known: ",
+    );
+    refused(bench().args(["--baseline", "nobody"]), "unknown lock 'nobody'");
+    refused(bench().args(["--locks", "broken-no-exclusion"]), "unknown lock");
+    assert!(files(folder.path()).is_empty());
+}
+
+#[test]
+fn wrong_numbers_are_refused() {
+    refused(bench().args(["--threads", "0"]), "at least 1 thread");
+    refused(bench().args(["--threads", "2,x"]), "invalid");
+    refused(bench().args(["--threads", ""]), "--threads");
+    refused(bench().args(["--locks", ""]), "the list is empty");
+    refused(bench().args(["--load", "-1"]), "-1");
+    refused(bench().args(["--rounds", "0"]), "--rounds");
+    refused(bench().args(["--secs", "0"]), "--secs");
+    refused(bench().args(["--burst", "64"]), "OPS:NS");
+    refused(bench().args(["--nonsense"]), "--nonsense");
+    refused(bench().arg("rwlocks"), "rwlocks");
+}
+
+#[test]
+fn unwritable_output_is_refused_before_measuring() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = folder.path().join("good.json");
+    let bad = folder.path().join("missing").join("r.csv");
+    // Without the check this run would take an hour.
+    let mut command = bench();
+    command.args(["--secs", "3600", "--json"]).arg(&good).arg("--csv").arg(&bad);
+    refused(command.timeout(Duration::from_secs(60)), "cannot write");
+    refused(bench().args(["--secs", "3600", "-o"]).arg(folder.path()), "cannot write");
+    refused(bench().args(["--json", "-", "--csv", "-"]), "two reports");
+    assert!(files(folder.path()).is_empty());
+}
+
+#[test]
+fn threads_that_cannot_be_started_are_the_system_s_fault() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("r.json");
+    // The address space has no room for so many stacks.
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "ulimit -v 400000 && exec \"$0\" \"$@\""])
+        .arg(cargo_bin("lockwright"))
+        .args(["bench", "--locks", "std", "--threads", "4000", "--quiet", "--json"])
+        .arg(&file);
+    let refused = contains("cannot start 4000 threads").and(predicate::function(one_line));
+    command.assert().code(3).stdout("").stderr(refused);
+    assert!(files(folder.path()).is_empty());
+}
+
+#[test]
+fn a_lock_that_does_not_exclude_is_found_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("r.json");
+    bench()
+        .args(["--include-broken", "--locks", "std,broken-no-exclusion", "--threads", "4"])
+        .args(["--load", "200", "--secs", "0.3", "--rounds", "3", "--quiet", "--json"])
+        .arg(&file)
+        .assert()
+        .code(1)
+        .stdout(contains("broken-no-exclusion"))
+        .stderr(
+            contains("mutual exclusion violated: broken-no-exclusion lost")
+                .and(contains("violated: std").not()),
+        );
+    let json: serde_json::Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    assert_eq!(json["violations"][0]["lock"], "broken-no-exclusion");
+}
+
+/// Starts a run that would last for hours and interrupts it when `after` has passed.
+fn interrupted(arguments: &[&str], after: Duration) -> Output {
+    let child = std::process::Command::new(cargo_bin("lockwright"))
+        .arg("bench")
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(after);
+    kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn an_interrupted_run_keeps_its_results() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("r.json");
+    let name = file.to_str().unwrap();
+    let arguments = [
+        "--locks",
+        "std",
+        "--threads",
+        "2",
+        "--load",
+        "1",
+        "--secs",
+        "0.005",
+        "--rounds",
+        "100000",
+        "--json",
+        name,
+    ];
+    // On a busy machine the first rounds may take long to come: wait longer each time.
+    for wait_ms in [2_000, 10_000, 60_000] {
+        let output = interrupted(&arguments, Duration::from_millis(wait_ms));
+        assert_eq!(output.status.code(), Some(130), "{output:?}");
+        if files(folder.path()).is_empty() {
+            continue;
+        }
+        assert!(stdout(&output).contains("INTERRUPTED"));
+        let json: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        assert_eq!(json["complete"], false);
+        let rounds = json["cells"][0]["throughput"][0]["rounds"].as_u64().unwrap();
+        assert!((1..100_000).contains(&rounds));
+        assert_eq!(files(folder.path()), ["r.json"]);
+        return;
+    }
+    panic!("nothing was measured in a minute");
+}
+
+#[test]
+fn an_interrupt_does_not_wait_for_the_round() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("r.json");
+    let arguments = [
+        "--locks",
+        "std",
+        "--threads",
+        "2",
+        "--load",
+        "1",
+        "--secs",
+        "3600",
+        "--no-uncontended",
+        "--json",
+        file.to_str().unwrap(),
+    ];
+    let began = Instant::now();
+    let output = interrupted(&arguments, Duration::from_secs(2));
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    assert!(began.elapsed() < Duration::from_secs(1_800));
+    assert!(output.stdout.is_empty(), "{output:?}");
+    assert!(files(folder.path()).is_empty());
+}
+
+#[test]
+fn a_baseline_is_measured_and_referred_to() {
+    let output = bench()
+        .args(SMALL)
+        .args(["--locks", "std", "--baseline", "pthread", "--ci"])
+        .output()
+        .unwrap();
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    for word in ["ratio: to pthread", "95%-interval"] {
+        assert!(text.contains(word), "{word} is missing:\n{text}");
+    }
+}
+
+#[test]
+fn locks_are_listed() {
+    bench()
+        .arg("--list")
+        .assert()
+        .success()
+        .stderr("")
+        .stdout(contains("std ").and(contains("blocking-peer")).and(contains("broken").not()));
+}
+
+#[test]
+fn a_pattern_takes_all_that_begin_so() {
+    let output = bench().args(SMALL).args(["--locks", "p*", "--no-uncontended"]).output().unwrap();
+    let text = stdout(&output);
+    assert!(text.contains("pthread") && text.contains("parking_lot"), "{text}");
+    assert!(!text.contains("usync") && !text.contains("uncontended:"), "{text}");
+}
+
+#[test]
+fn help_has_exit_codes_and_ends_with_examples() {
+    for arguments in [&["--help"][..], &["mutex", "--help"]] {
+        let output = bench().args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        let text = stdout(&output);
+        assert!(text.contains("Exit codes:") && text.contains("130"), "{text}");
+        let last = text.trim_end().lines().last().unwrap();
+        assert!(last.trim_start().starts_with("lockwright bench"), "{last}");
+    }
+}

@@ -1,0 +1,25 @@
+//! Locks to measure against.
+//!
+//! This crate is the exception to the rule that unsafe code lives only where the project's own
+//! locks do: the C library's mutex and the C++ libraries' mutexes can be called in no other way.
+//! It is used by the laboratory and by nothing that a user links.
+//!
+//! Each peer is a [`BenchMutex`](lockwright_workloads::mutex_bench::BenchMutex): the lock with
+//! its counter beside it, called as its users call it.
+
+mod foreign;
+mod posix;
+mod rust;
+
+#[cfg(feature = "peers-cxx")]
+mod cxx;
+
+#[cfg(feature = "peers-cxx")]
+pub use cxx::{Absl, Nsync, TbbMutex};
+#[cfg(target_env = "gnu")]
+pub use posix::PthreadAdaptive;
+pub use posix::{Pthread, c_library};
+pub use rust::{ParkingLot, Std, Usync};
+
+#[cfg(test)]
+mod tests;

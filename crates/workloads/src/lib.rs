@@ -1,0 +1,10 @@
+//! Programs that use locks, and oracles that say whether the locks did their job.
+//!
+//! A workload is generic over the lock and is monomorphised for each, so that a lock's fast path
+//! inlines into the measured loop as it does into a user's program. Nothing here prints, and
+//! nothing here decides what the numbers mean: that is `lockwright-lab`.
+
+#![deny(unsafe_code)]
+
+pub mod mutex_bench;
+pub mod work;

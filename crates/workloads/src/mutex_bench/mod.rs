@@ -1,0 +1,32 @@
+//! The body that `lockwright bench mutex` measures.
+//!
+//! N threads loop: lock, work inside, add one to a plain counter, unlock, work outside. After the
+//! round the counter must equal the number of sections the threads counted, each for itself: a
+//! lock that let two threads in has lost updates.
+//!
+//! Three measurements, never mixed in one round:
+//!
+//! | measurement | function | what it yields |
+//! |---|---|---|
+//! | throughput | [`MutexBench::throughput`] | sections per thread, CPU time, context switches |
+//! | waiting | [`MutexBench::latency`] | a histogram of the wait before each section |
+//! | uncontended | [`MutexBench::solo`] | time of lock and unlock in pairs by one thread |
+
+mod latency;
+mod round;
+mod solo;
+mod spec;
+mod subject;
+mod team;
+mod usage;
+
+pub use latency::{LatencyReport, Waits};
+pub use round::{RoundReport, ThreadReport};
+pub use solo::loop_overhead;
+pub use spec::{Rhythm, RoundSpec};
+pub use subject::{BenchMutex, LockApi, MutexBench, NoLock, Runner};
+pub use team::Interrupt;
+pub use usage::Usage;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! The throughput round.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crossbeam_utils::CachePadded;
+
+use super::{BenchMutex, Interrupt, Rhythm, RoundSpec, Usage, team};
+use crate::work::pause;
+
+/// What one thread did in a round.
+#[derive(Clone, Copy, Debug)]
+pub struct ThreadReport {
+    /// Sections completed before the stop.
+    pub ops: u64,
+    /// CPU time and switches from its first section to its last.
+    pub usage: Usage,
+}
+
+/// What one round yielded.
+#[derive(Clone, Debug)]
+pub struct RoundReport {
+    /// From the start of the first thread to the stop.
+    pub elapsed: Duration,
+    /// One entry per thread.
+    pub threads: Vec<ThreadReport>,
+    /// Sections whose addition to the counter is missing: above 0 the lock let two threads in.
+    pub lost_updates: u64,
+    /// The round was interrupted; its figures are of a shorter time than asked for.
+    pub cut_short: bool,
+}
+
+/// Runs one round with a new mutex, alone on its cache lines.
+pub(super) fn throughput<M: BenchMutex>(
+    spec: &RoundSpec,
+    interrupt: &Interrupt,
+) -> io::Result<RoundReport> {
+    let mutex = CachePadded::new(M::new());
+    let stop = CachePadded::new(AtomicBool::new(false));
+    let team = team::run(spec.threads, spec.time, &stop, interrupt, || {
+        sections(&*mutex, &stop, spec.rhythm)
+    })?;
+    let done = team.members.iter().map(|(done, _)| done).sum();
+    Ok(RoundReport {
+        elapsed: team.elapsed,
+        threads: team
+            .members
+            .iter()
+            // Each thread's last section ended after the stop: it is checked, not counted.
+            .map(|&(done, usage)| ThreadReport { ops: done - 1, usage })
+            .collect(),
+        lost_updates: lost_updates(&*mutex, done),
+        cut_short: team.cut_short,
+    })
+}
+
+/// One thread's measured loop; returns all sections it did.
+///
+/// Nothing shared is written but by the lock and its section; the count stays in a register.
+#[inline(never)]
+fn sections<M: BenchMutex>(mutex: &M, stop: &AtomicBool, rhythm: Rhythm) -> u64 {
+    let mut done = 0;
+    let mut left = rhythm.burst;
+    loop {
+        mutex.with(|counter| section(counter, rhythm.load));
+        done += 1;
+        // Ordering: Relaxed: a hint, looked at again after the next section.
+        if stop.load(Ordering::Relaxed) {
+            return done;
+        }
+        left -= 1;
+        if left == 0 {
+            pause(rhythm.outside);
+            left = rhythm.burst;
+        }
+    }
+}
+
+/// The body of a section: the counter is read before the work and written after it, so that a
+/// second thread anywhere in the section loses an update.
+#[inline(always)]
+pub(super) fn section(counter: &mut u64, load: u32) {
+    let before = *counter;
+    pause(load);
+    *counter = before + 1;
+}
+
+/// How many of the `done` sections do not show in the counter.
+pub(super) fn lost_updates<M: BenchMutex>(mutex: &M, done: u64) -> u64 {
+    mutex.with(|counter| done.abs_diff(*counter))
+}
