@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# The workspace compiles for 64-bit Arm; with NIGHTLY=1 its contract suite runs there, emulated.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+step "$(limit 600 3600)" "builds for aarch64"
+target=aarch64-unknown-linux-gnu
+need_target "$target"
+cargo check --workspace --all-targets --target "$target"
+[[ ${NIGHTLY:-} ]] || exit 0
+command -v aarch64-linux-gnu-gcc >/dev/null && command -v qemu-aarch64 >/dev/null ||
+    apt_install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user ||
+    skip "cannot install the cross compiler and the emulator"
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu"
+mapfile -t tests < <(tests_named 'contract*')
+((${#tests[@]})) || fail "no crates/*/tests/contract*.rs: nothing would be run"
+for test in "${tests[@]}"; do
+    cargo_tests test --release --target "$target" -p "${test% *}" --test "${test#* }"
+done

@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# Formatting of all Rust code.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+step 60 "formatting is rustfmt's"
+cargo fmt --all --check

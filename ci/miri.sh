@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Miri over the contract suite (crates/*/tests/contract*.rs) at its small counts, with strict
+# provenance and one seed; with NIGHTLY=1 sixteen seeds, both borrow models, one CPU and four.
+# Then the broken locks that only Miri can condemn (crates/*/tests/miri_*.rs).
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+step "$(limit 900 10800)" "contract suite under Miri" "$@"
+need_nightly miri rust-src
+mapfile -t tests < <(tests_named 'contract*')
+((${#tests[@]})) || fail "no crates/*/tests/contract*.rs: nothing would be checked"
+seeds=1
+models=("")
+if [[ ${NIGHTLY:-} ]]; then
+    seeds=16
+    models=("-Zmiri-num-cpus=4" "-Zmiri-num-cpus=1" "-Zmiri-num-cpus=4 -Zmiri-tree-borrows")
+fi
+LIBTEST=("$@")
+for model in "${models[@]}"; do
+    for ((seed = 0; seed < seeds; seed++)); do
+        # Files and other things of the host are errors that the code must handle anyway.
+        export MIRIFLAGS="-Zmiri-strict-provenance -Zmiri-isolation-error=hide -Zmiri-seed=$seed $model"
+        echo "MIRIFLAGS=$MIRIFLAGS"
+        for test in "${tests[@]}"; do
+            cargo_tests +nightly miri test -p "${test% *}" --test "${test#* }"
+        done
+    done
+done
+# Each of these tests runs Miri by itself, on a lock that Miri must stop at.
+unset MIRIFLAGS
+LIBTEST=(--ignored caught_by_miri)
+while read -r package test; do
+    cargo_tests test -p "$package" --test "$test"
+done < <(tests_named 'miri_*')
