@@ -1,7 +1,7 @@
 //! The locks that can be measured, in the order in which they are listed.
 //!
 //! A lock is one line: name, kind, what it is, and its type. A type that speaks `lock_api` 0.5 is
-//! wrapped in [`LockApi`](lockwright_workloads::mutex_bench::LockApi); any other implements
+//! wrapped in [`LockApi`]; any other implements
 //! [`BenchMutex`].
 
 use lockwright::study::{AfterX86, Before, RawCountMutex};

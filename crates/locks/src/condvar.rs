@@ -19,8 +19,10 @@
 //!                     CHAINED -> WAITING : Mutex::requeue (then as any waiter of the mutex)
 //! ```
 //!
+//! ```text
 //! Edges
 //!  [condvar.notify]  notify_one, notify_all: state store Release -> wait: state load Acquire  publishes what the notifier did, and the chain
+//! ```
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -139,9 +141,9 @@ impl<P: Platform> RawCondvar<P> {
         }
         // No record for them: then wake them all.
         while let Some(slot) = rest {
-            // Ordering: Relaxed, sequence (as above)
+            // Ordering: Relaxed, sequence (written before the first one's state, [condvar.notify])
             rest = Slot::new(P::thread_record(slot).words[node::CHAIN].load(Relaxed) as u16);
-            // Ordering: Relaxed, init (published by the state)
+            // Ordering: Relaxed, init (published by the state, [condvar.notify])
             P::thread_record(slot).words[node::CHAIN].store(0, Relaxed);
             // Ordering: Release, [condvar.notify]: pairs with the loads in sleep()
             waiter_state::<P>(slot).store(state::NOTIFIED, Release);

@@ -28,8 +28,10 @@
 //!
 //! Invariant: when the list is not empty and the first waiter is going to sleep, `count < 0`.
 //!
+//! ```text
 //! Edges
 //!  [count.lock]  unlock: count add Release, unlock_slow: count store Release -> lock, spin, acquire_slow: count decrement, exchange, swap Acquire  publishes the critical section
+//! ```
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -140,7 +142,8 @@ impl<P: Platform, T: Tests> CountMutex<P, T> {
     /// Acquires the mutex if it is free.
     #[inline]
     pub fn try_lock(&self) -> bool {
-        // Ordering: Acquire, [count.lock]: pairs with the releases in unlock(); Relaxed, hint
+        // Ordering: Acquire, [count.lock]: pairs with the releases in unlock(); Relaxed,
+        // hint (failure gives up)
         let got = self.count.compare_exchange(UNLOCKED, LOCKED, Acquire, Relaxed).is_ok();
         if got {
             self.set_owner();
@@ -213,7 +216,7 @@ impl<P: Platform, T: Tests> CountMutex<P, T> {
             // Ordering: Relaxed, hint (re-checked by the exchange)
             if !T::BEFORE_SPIN_CAS || self.count.load(Relaxed) == UNLOCKED {
                 // Ordering: Acquire, [count.lock]: pairs with the releases in unlock(); Relaxed,
-                // hint
+                // hint (retried or given up)
                 if self.count.compare_exchange(UNLOCKED, LOCKED, Acquire, Relaxed).is_ok() {
                     return true;
                 }

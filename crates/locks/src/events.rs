@@ -43,6 +43,8 @@ events! {
     MutexSlow = "mutex_slow";
     /// Mutex acquired while spinning, without having queued.
     MutexOptLock = "mutex_opt_lock";
+    /// Mutex acquired after yielding to an owner that did not run.
+    MutexYieldLock = "mutex_yield_lock";
     /// A spin ended without the lock.
     MutexOptFail = "mutex_opt_fail";
     /// A spin was not begun: nobody may spin, or the holder does not run.

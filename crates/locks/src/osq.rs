@@ -20,12 +20,14 @@
 //! `prev` has one writer at a time: the thread itself before it is linked, then whoever is its
 //! predecessor, which either unlinks itself (writes its own predecessor) or passes the queue on.
 //!
+//! ```text
 //! Edges
 //!  [osq.tail]    lock: tail swap AcqRel -> lock: tail swap AcqRel  publishes the node's initialised fields to the successor
 //!  [osq.link]    lock: prev.next store Release -> stabilise_next: next exchange AcqRel, unqueue: prev.next exchange  publishes my.prev before the link can be seen
 //!  [osq.handoff] unlock: next.prev store Release -> lock: spin on prev Acquire, unqueue: prev load Acquire  publishes the head's section
 //!  [osq.empty]   unlock, stabilise_next: tail exchange Release -> lock: tail swap AcqRel  publishes the head's section to the next first
 //!  [osq.unlink]  unqueue: next.prev, prev.next stores Release -> unqueue: prev load Acquire, stabilise_next: next exchange  publishes the shortened list
+//! ```
 //!
 //! Reclaim: `stabilise_next` ends only when no successor can still find this node by its number.
 
@@ -110,6 +112,7 @@ fn stabilise_next<P: Platform>(tail: &Tail<P>, me: &Me<P>, old: u16) -> Option<u
         if last == slot
             // Ordering: AcqRel, [osq.empty], [osq.tail]: releases the head's section to the next
             // first; acquires what a later successor would otherwise pass on; Relaxed, hint
+            // (re-checked)
             && tail.compare_exchange(slot, old, AcqRel, Relaxed).is_ok()
         {
             return None;

@@ -11,10 +11,12 @@
 //!
 //! Words of the control word: see [`ctl`].
 //!
+//! ```text
 //! Edges
 //!  [record.guard]  Guarded::drop: guard store Release -> acquire, try_acquire: guard exchange Acquire  publishes the queue and the policy's words
 //!  [record.attach] attach: control word exchange Release -> users of the index: control word load Acquire  publishes the emptied record
 //!  [record.head]   Guarded::push_back, remove: head store Release -> first: head load Acquire  publishes the waiter's node
+//! ```
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -306,7 +308,7 @@ impl<P: Platform> Guarded<P> {
     }
 
     fn set_length(&self, plus: u32) {
-        // Ordering: Relaxed, sequence (inside the guard; read elsewhere as a hint) (block)
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard]; elsewhere a hint) (block)
         let length = self.record.length();
         length.store(length.load(Relaxed).wrapping_add(plus), Relaxed);
     }
@@ -322,7 +324,7 @@ impl<P: Platform> Guarded<P> {
             let id = self.record.id;
             // Flags go with the index: with nobody left they ask for nothing (races 12, 20).
             // Ordering: Relaxed, sequence (a reader that still sees the index finds, under the
-            // guard, that it is stale)
+            // guard, that it is stale: [record.guard])
             control.fetch_and(ctl::LOCKED, Relaxed);
             drop(self);
             P::return_lock_record(id);

@@ -76,6 +76,25 @@ fn notify_all_reaches_both() {
     });
 }
 
+/// The notifier holds the mutex and releases it while the first waiter moves the second.
+#[test]
+fn notify_all_under_the_mutex_reaches_both() {
+    model(Some(2), || {
+        let shared = Shared::new();
+        let waiters: Vec<_> = (0..2)
+            .map(|_| {
+                let other = shared.clone();
+                thread::spawn(move || other.wait_for_one())
+            })
+            .collect();
+        shared.mutex.lock();
+        shared.ready.with_mut(|ready| unsafe { *ready += 2 });
+        shared.condvar.notify_all();
+        unsafe { shared.mutex.unlock() };
+        waiters.into_iter().for_each(|t| t.join().unwrap());
+    });
+}
+
 /// A notification that is counted ends a wait that says so, and the other way round.
 #[test]
 fn timeout_races_with_notify() {

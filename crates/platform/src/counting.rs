@@ -8,6 +8,7 @@ use std::boxed::Box;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
+use std::vec::Vec;
 
 use crate::{
     LockRecord, Me, Platform, RecordId, Scalar, Slot, Spin, Spin2, ThreadRecord, Until, Wake, Word,
@@ -42,7 +43,7 @@ fn words<T: Scalar, const N: usize>() -> [CountingWord<T>; N] {
     std::array::from_fn(|_| CountingWord::new(T::ZERO))
 }
 
-thread_local! {
+std::thread_local! {
     static OPS: RefCell<HashMap<usize, Ops>> = RefCell::default();
     static SCRIPT: RefCell<Option<Script>> = const { RefCell::new(None) };
     static ACTOR: Cell<u16> = const { Cell::new(1) };

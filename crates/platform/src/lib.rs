@@ -14,6 +14,11 @@
 //! What user space cannot know exactly is approximated; [`Native`] states each approximation
 //! beside the function that makes it.
 
+#![no_std]
+
+#[cfg(any(feature = "native", feature = "counting", loom))]
+extern crate std;
+
 mod record;
 mod until;
 mod word;
@@ -31,7 +36,9 @@ pub mod model;
 #[cfg(loom)]
 pub use model::Model;
 
+#[cfg(feature = "native")]
 pub mod native;
+#[cfg(feature = "native")]
 pub use native::Native;
 
 /// Number of counters in each thread's counter bank.

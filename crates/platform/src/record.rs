@@ -3,7 +3,9 @@
 //! The words have no meaning here. `lockwright-locks` gives them names; the platform promises
 //! that they stay where they are for ever, so that a stale index can always be followed.
 
-use crate::{COUNTERS, Platform, ZeroWord};
+#[cfg(feature = "native")]
+use crate::ZeroWord;
+use crate::{COUNTERS, Platform};
 
 /// 32-bit words of a thread record that are free for algorithms.
 pub const THREAD_WORDS: usize = 10;
@@ -42,6 +44,7 @@ pub struct LockRecord<P: Platform> {
     pub(crate) next_free: P::Word<u32>,
 }
 
+#[cfg(feature = "native")]
 impl<P: Platform> ThreadRecord<P>
 where
     P::Word<u8>: ZeroWord,
@@ -59,6 +62,7 @@ where
     };
 }
 
+#[cfg(feature = "native")]
 impl<P: Platform> LockRecord<P>
 where
     P::Word<u16>: ZeroWord,

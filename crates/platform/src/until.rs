@@ -14,7 +14,8 @@ pub struct Holder {
 /// How far polls lie apart.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// As fast as politeness allows: 1, 2, then 4 pauses.
+    /// As fast as politeness allows: one pause. A poll of a line that has not changed stays in
+    /// the poller's own cache.
     Tight,
     /// This many nanoseconds between polls.
     Every(u32),

@@ -4,7 +4,7 @@
 //! inlines into the measured loop as it does into a user's program. Nothing here prints, and
 //! nothing here decides what the numbers mean: that is `lockwright-lab`.
 
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 pub mod mutex_bench;
 pub mod work;

@@ -25,6 +25,9 @@ pub trait Policy: 'static {
     /// How long a spinner spins at most.
     const SPIN_NS: u64 = 20_000;
 
+    /// How often a thread that found the owner not running yields the CPU before it queues.
+    const YIELDS: u32 = 0;
+
     /// How long the first waiter lets others steal before it asks for a hand-off, counted from
     /// its request (the kernel's rwsem: 4 ms). [`NEVER`]: it does not ask.
     const HANDOFF_NS: u64 = 4_000_000;
@@ -34,10 +37,10 @@ pub trait Policy: 'static {
 
     /// The sum of the slices of all waiters: with many waiters a slice is this over their
     /// number, which bounds the longest wait. At least [`SLICE_MIN_NS`](Self::SLICE_MIN_NS).
-    const ROUND_NS: u64 = u64::MAX;
+    const ROUND_NS: u64 = 32_000_000;
 
     /// A slice is never shorter than this.
-    const SLICE_MIN_NS: u64 = 50_000;
+    const SLICE_MIN_NS: u64 = 400_000;
 
     /// So many polls that saw a new acquisition and the lock held make a spinner give up
     /// (slice regime begins).
@@ -73,6 +76,7 @@ pub struct Slice;
 impl Policy for Slice {
     const NAME: &'static str = "slice";
     const SLICES: bool = true;
+    const YIELDS: u32 = 4;
 }
 
 /// The default with slices that share a round, for callers who need a short longest wait more
@@ -83,8 +87,10 @@ pub struct Latency;
 impl Policy for Latency {
     const NAME: &'static str = "latency";
     const SLICES: bool = true;
+    const YIELDS: u32 = 4;
     const SLICE_NS: u64 = 250_000;
     const ROUND_NS: u64 = 2_000_000;
+    const SLICE_MIN_NS: u64 = 50_000;
 }
 
 /// The default with an atomic unlock, for locks that may be freed under their own lock (C, raw
@@ -95,5 +101,6 @@ pub struct SliceAtomic;
 impl Policy for SliceAtomic {
     const NAME: &'static str = "slice-atomic";
     const SLICES: bool = true;
+    const YIELDS: u32 = 4;
     const ATOMIC_UNLOCK: bool = true;
 }

@@ -55,6 +55,9 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
                 }
                 end => retaken = end == Spun::Retaken,
             }
+            if !retaken && self.yield_to_owner() {
+                return true;
+            }
         }
         let Some(me) = P::enter() else {
             return self.lock_without_node(deadline);
@@ -80,6 +83,20 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         let record = guarded.record();
         drop(guarded);
         self.wait_queued(&me, record, deadline)
+    }
+
+    /// The owner does not run, as far as we know: lets it. A thread that yields stays runnable,
+    /// so no CPU is left idle behind it, and nobody has to wake it.
+    fn yield_to_owner(&self) -> bool {
+        for _ in 0..W::YIELDS {
+            P::yield_now();
+            if self.try_acquire() {
+                inc::<P>(Event::MutexYieldLock);
+                self.acquired();
+                return true;
+            }
+        }
+        false
     }
 
     /// Spins as head of the OSQ, if it may; gives the guard back if that did not get the lock.
@@ -194,7 +211,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     /// In a slice the first waiter takes the lock only if its owner left it alone.
     fn try_in_slice(&self, me: &Me<P>, record: Record<P>, first: &mut First) -> bool {
         let lurk = &me.record().words[node::LURK];
-        // Ordering: Relaxed, owner-only (block)
+        // Ordering: Relaxed, owner-only (the waiter's own word) (block)
         let memory = lurk.load(Relaxed);
         let idle = first.doze_ns != W::DOZE_NS && !self.is_locked();
         if idle {
@@ -233,7 +250,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
                 return true;
             }
         }
-        // Ordering: Relaxed, owner-only (block)
+        // Ordering: Relaxed, owner-only (the waiter's own word) (block)
         memory.store(memory.load(Relaxed).saturating_sub(1), Relaxed);
         false
     }
@@ -334,7 +351,8 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     fn leave_queue(&self, me: &Me<P>, record: Record<P>) -> bool {
         let guarded = record.acquire();
         guarded.remove(me.slot());
-        // Ordering: Relaxed, sequence (own unlock reads it; the hand-off request was this waiter's)
+        // Ordering: Relaxed, hint (requests only: own unlock reads them, and the hand-off request
+        // was this waiter's)
         self.ctl.fetch_and(!(ctl::HANDOFF | ctl::WAKE), Relaxed);
         if guarded.first().is_some() {
             // Ordering: Release, [mutex.ask]: publishes the queue to the unlock that sees it
@@ -346,26 +364,24 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
 
     /// The lock was passed to this waiter, which is out of the queue already.
     fn take_over(&self, me: &Me<P>, record: Record<P>) -> bool {
-        // Ordering: Relaxed, owner-only
+        // Ordering: Relaxed, owner-only (granted: nobody else writes it)
         my_state(me).store(state::IDLE, Relaxed);
         let guarded = record.acquire();
         let next = guarded.first();
-        if next.is_some() {
-            if W::SLICES {
-                // Inside the section: woken by our first unlock, it would find the lock free and
-                // the last owner about to steal it.
-                Self::begin_slice(&guarded, true);
-            } else {
-                // Ordering: Release, [mutex.ask]: publishes the queue to the unlock that sees it
-                self.ctl.fetch_or(ctl::WAKE, Release);
-            }
-        } else if W::SLICES {
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+        let slices = W::SLICES && record.slice_end().load(Relaxed) != 0;
+        if slices {
             Self::begin_slice(&guarded, true);
+        } else if next.is_some() {
+            // Ordering: Release, [mutex.ask]: publishes the queue to the unlock that sees it
+            self.ctl.fetch_or(ctl::WAKE, Release);
         }
         guarded.leave(&self.ctl);
-        if W::SLICES
-            && let Some(next) = next
+        if let Some(next) = next
+            && slices
         {
+            // Inside the section: woken by our first unlock, it would find the lock free and the
+            // last owner about to steal it.
             P::unpark(next);
         }
         self.locked_from_queue()
@@ -468,8 +484,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     }
 
     /// Appends a batch of sleeping threads, linked by `node::CHAIN`, to the queue; they wake one
-    /// by one as the lock comes to them. The caller is going to lock and unlock the mutex, which
-    /// wakes the first. False: there is no record for them.
+    /// by one as the lock comes to them. False: there is no record for them.
     pub(crate) fn requeue(&self, first: Slot) -> bool {
         let Some(guarded) = attach::<P>(&self.ctl) else {
             return false;
@@ -477,23 +492,33 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         let mut moved = 0;
         let mut rest = Some(first);
         while let Some(slot) = rest {
-            // Ordering: Relaxed, sequence (written under the condition variable's guard, which
-            // the caller has passed through)
+            // Ordering: Relaxed, sequence (written before the first one's state,
+            // [condvar.notify], which the caller has acquired)
             rest = Slot::new(P::thread_record(slot).words[node::CHAIN].load(Relaxed) as u16);
             guarded.push_back(slot, state::CHAINED);
             moved += 1;
             inc::<P>(Event::CondRequeue);
         }
         guarded.add_users(moved);
-        // Ordering: Release, [mutex.ask]: publishes the queue to the unlock that sees it
-        self.ctl.fetch_or(ctl::WAKE, Release);
         let mut rest = Some(first);
         while let Some(slot) = rest {
             rest = guarded.next(slot);
             // Ordering: Release, [mutex.grant]: the waiter looks for its record and its place
             waiter_state::<P>(slot).store(state::WAITING, Release);
         }
+        // Only now: an unlock may honour the request at once, and a waiter that it wakes must
+        // find that it waits for the mutex, or it would sleep again with the request taken down.
+        // Ordering: Release, [mutex.ask]: publishes the queue to the unlock that sees it
+        self.ctl.fetch_or(ctl::WAKE, Release);
+        inc::<P>(Event::FenceHeavy);
+        // Ordering: fence_heavy, [mutex.dekker]: store-load, the request against the look at the
+        // lock; the caller itself may queue behind those it moved, and wake nobody
+        P::fence_heavy();
+        let first = if self.is_locked() { None } else { guarded.first() };
         guarded.leave(&self.ctl);
+        if let Some(first) = first {
+            P::unpark(first);
+        }
         true
     }
 

@@ -74,7 +74,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
                 }
                 break Spun::Gave;
             };
-            if free && self.try_acquire() {
+            if free && self.try_fast() {
                 return Spun::Acquired;
             }
             if count != seen {

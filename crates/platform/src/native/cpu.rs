@@ -140,7 +140,7 @@ pub(super) fn node(cpu: u16) -> u16 {
 }
 
 fn look_up_node(cpu: u16) -> Option<u16> {
-    let dir = std::fs::read_dir(format!("/sys/devices/system/cpu/cpu{cpu}")).ok()?;
+    let dir = std::fs::read_dir(std::format!("/sys/devices/system/cpu/cpu{cpu}")).ok()?;
     dir.filter_map(|entry| entry.ok()?.file_name().to_str()?.strip_prefix("node")?.parse().ok())
         .next()
 }

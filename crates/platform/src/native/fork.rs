@@ -16,8 +16,8 @@ extern "C" fn in_child() {
 /// Registers the handler, once per process: before the first slot is handed out.
 pub(super) fn arm() {
     static ARMED: AtomicBool = AtomicBool::new(false);
-    // Ordering: Relaxed, sequence (one thread wins; a fork beside the first contended wait of
-    // the process is the program's race with itself)
+    // Ordering: Relaxed, hint (one thread wins; a fork beside the first contended wait of the
+    // process is the program's race with itself)
     if !cfg!(miri) && !ARMED.swap(true, Relaxed) {
         // SAFETY: `in_child` is an extern "C" function without arguments, as pthread_atfork
         // asks, and async-signal-safe: atomics and one system call.

@@ -8,6 +8,11 @@
 //! it is not set (no constructor has run, the kernel has no membarrier, or under Miri), the light
 //! side is a full fence too, so the pair keeps its contract at every moment: a light side that
 //! saw `LIGHT` clear fences by itself, and one that saw it set runs in a registered process.
+//!
+//! ```text
+//! Edges
+//!  [fence.pair]  light: compiler fence or full fence SeqCst <-> heavy: full fence SeqCst and membarrier  forbids that each misses the store before the other
+//! ```
 
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::{AtomicBool, AtomicU64, compiler_fence, fence};
@@ -22,8 +27,8 @@ const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
 pub(super) fn light() {
     // Ordering: Relaxed, hint (either value is safe, see the module documentation)
     if LIGHT.load(Relaxed) {
-        // Ordering: SeqCst, compiler only: store-load of the caller, unlock's release against its
-        // look at the flags; the processor's half is heavy()'s
+        // Ordering: SeqCst, [fence.pair]: store-load of the caller, for the compiler only (unlock's
+        // release against its look at the flags); the processor's half is heavy()'s
         compiler_fence(SeqCst);
     } else {
         full();
@@ -32,12 +37,13 @@ pub(super) fn light() {
 
 #[cold]
 fn full() {
-    // Ordering: SeqCst, store-load of the caller where the process is not registered
+    // Ordering: SeqCst, [fence.pair]: store-load of the caller where nobody is registered
     fence(SeqCst);
 }
 
 pub(super) fn heavy() {
-    // Ordering: SeqCst, store-load of the caller (waiter's flag against its look at the lock)
+    // Ordering: SeqCst, [fence.pair]: store-load of the caller (a waiter's flag against its look
+    // at the lock)
     fence(SeqCst);
     // Ordering: Relaxed, hint (either value is safe, see the module documentation)
     if LIGHT.load(Relaxed) {
@@ -67,6 +73,7 @@ fn membarrier(command: libc::c_int) -> bool {
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
 }
 
+#[cfg(not(miri))]
 extern "C" fn constructor() {
     register();
 }

@@ -129,11 +129,13 @@ impl Platform for Native {
 
     #[inline]
     fn cpu_stamp(cpu: u16) -> u32 {
+        // Ordering: Relaxed, hint (a stale stamp is a wait that ends at its deadline)
         cpu::stamp(cpu).load(Relaxed)
     }
 
     fn check_in(me: &Me<Self>) -> u16 {
         let cpu = cpu::current();
+        // Ordering: Relaxed, owner-only (others read it as a hint)
         me.record().cpu.store(cpu, Relaxed);
         cpu::check_in(cpu, me.slot());
         cpu
@@ -141,6 +143,7 @@ impl Platform for Native {
 
     fn is_running(slot: Slot) -> bool {
         let record = Self::thread_record(slot);
+        // Ordering: Relaxed, hint (a wrong answer is a wait that ends early or at its deadline) (block)
         if record.parked.load(Relaxed) != 0 {
             return false;
         }

@@ -5,8 +5,10 @@
 //! Transitions: `0 -> 2 -> 0 : park` (sleep), `1 -> 0 : park` (consume),
 //! `0 -> 1`, `2 -> 1 : unpark`. Only the owner leaves 1 or enters 2.
 //!
+//! ```text
 //! Edges
 //!  [park.token]  unpark: token swap Release -> park: token swap Acquire  publishes what the waker did before
+//! ```
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 

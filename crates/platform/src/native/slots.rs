@@ -4,8 +4,10 @@
 //! record is on a Treiber stack whose head carries a tag against reuse (ABA); records that were
 //! never used lie above a high-water mark. Claiming is lock-free and safe in signal handlers.
 //!
+//! ```text
 //! Edges
 //!  [slots.free]  Pool::put: head exchange Release -> Pool::take: head load Acquire  publishes the record's link and words
+//! ```
 
 use core::cell::Cell;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
@@ -70,7 +72,7 @@ impl Pool {
     }
 
     fn take_new(&self) -> Option<Slot> {
-        // Ordering: Relaxed, sequence (the index alone matters; a fresh record is all 0) (block)
+        // Ordering: Relaxed, hint (the index alone matters: a fresh record is all 0) (block)
         let mut high = self.high.load(Relaxed);
         while (high as usize) < CAPACITY {
             match self.high.compare_exchange_weak(high, high + 1, Relaxed, Relaxed) {
@@ -135,7 +137,7 @@ struct Here {
     busy: Cell<bool>,
 }
 
-thread_local! {
+std::thread_local! {
     static HERE: Here = const { Here { slot: Cell::new(0), busy: Cell::new(false) } };
     static AT_EXIT: AtExit = const { AtExit };
 }
@@ -208,7 +210,8 @@ pub(super) fn return_lock_record(id: RecordId) {
     LOCK_POOL.put(id, &lock_record(id).next_free);
 }
 
-/// Adds to the caller's counter; a thread without a slot adds to the bank of slot 0, atomically.
+/// Adds to the caller's counter. A thread that cannot have a slot adds to the bank of slot 0,
+/// atomically.
 #[inline]
 pub(super) fn count(index: usize, n: u64) {
     match my_slot() {
@@ -218,9 +221,19 @@ pub(super) fn count(index: usize, n: u64) {
             let old = counter.load(Relaxed);
             counter.store(old.wrapping_add(n), Relaxed);
         }
-        // Ordering: Relaxed, stat
-        None => _ = THREADS[0].counters[index].fetch_add(n, Relaxed),
+        None => count_first(index, n),
     }
+}
+
+/// The first event of a thread claims its slot: a thread that only ever spins would otherwise
+/// count on a line that all of them share.
+#[cold]
+fn count_first(index: usize, n: u64) {
+    if enter().is_some() && my_slot().is_some() {
+        return count(index, n);
+    }
+    // Ordering: Relaxed, stat
+    THREADS[0].counters[index].fetch_add(n, Relaxed);
 }
 
 pub(super) fn counted(index: usize) -> u64 {

@@ -20,14 +20,14 @@ enum Stop {
 fn turn(turns: &mut u32, until: &Until) -> Option<Stop> {
     *turns = turns.wrapping_add(1);
     match until.pace {
-        Pace::Tight => {
-            for _ in 0..(1u32 << (*turns).min(3)) >> 1 {
-                core::hint::spin_loop();
-            }
-        }
+        Pace::Tight => core::hint::spin_loop(),
         Pace::Every(ns) => Native::relax(ns),
     }
-    if *turns % TURNS == 0 || matches!(until.pace, Pace::Every(_)) { check(until) } else { None }
+    if turns.is_multiple_of(TURNS) || matches!(until.pace, Pace::Every(_)) {
+        check(until)
+    } else {
+        None
+    }
 }
 
 fn check(until: &Until) -> Option<Stop> {
