@@ -39,8 +39,6 @@ macro_rules! events {
 }
 
 events! {
-    /// Slow-path lock calls.
-    MutexSlow = "mutex_slow";
     /// Mutex acquired while spinning, without having queued.
     MutexOptLock = "mutex_opt_lock";
     /// Mutex acquired after yielding to an owner that did not run.

@@ -181,7 +181,8 @@ pub trait Platform: Sized + Copy + Send + Sync + 'static {
     fn ticks_of(ns: u64) -> u64;
 
     /// The cost of moving a cache line between two CPUs, in nanoseconds: the unit of policy
-    /// parameters. Natively an assumption (80 ns) refined by [`line_sample`](Self::line_sample).
+    /// parameters. Natively measured as locks are waited for (see `native`), 80 ns
+    /// until then.
     fn line_ns() -> u32;
 
     /// Claims the calling thread's record for one lock operation.

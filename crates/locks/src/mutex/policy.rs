@@ -25,6 +25,9 @@ pub trait Policy: 'static {
     /// How long a spinner spins at most.
     const SPIN_NS: u64 = 20_000;
 
+    /// Polls before a spinner looks at the clock and the owner.
+    const EAGER_POLLS: u32 = 8;
+
     /// How often a thread that found the owner not running yields the CPU before it queues.
     const YIELDS: u32 = 0;
 

@@ -40,17 +40,16 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
 
     #[cold]
     pub(super) fn lock_slow(&self, deadline: Option<u64>) -> bool {
-        inc::<P>(Event::MutexSlow);
         // Ordering: Acquire, [record.attach]: the record's words are looked at
         let record = ctl::record(self.ctl.load(Acquire)).map(Record::<P>::at);
         let mut retaken = false;
         // Nobody waits yet: no need to tell anybody that we do, if it is short.
         // Ordering: Relaxed, hint (a slice that runs is only a reason not to spin)
         if record.is_none_or(|r| Self::one_spinner() && r.slice_end().load(Relaxed) == 0) {
-            match self.spin() {
+            match if self.spin_eagerly() { Spun::Acquired } else { self.spin() } {
                 Spun::Acquired => {
-                    inc::<P>(Event::MutexOptLock);
                     self.acquired();
+                    inc::<P>(Event::MutexOptLock);
                     return true;
                 }
                 end => retaken = end == Spun::Retaken,

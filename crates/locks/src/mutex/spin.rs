@@ -45,6 +45,21 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         (cpu == NO_CPU || cpu != P::cpu()).then(|| Holder { cpu, stamp: P::cpu_stamp(cpu) })
     }
 
+    /// The first few polls, without bookkeeping: where owners alternate, the lock is often about
+    /// to be released when a waiter arrives, and a waiter that first looks at the clock is late.
+    pub(super) fn spin_eagerly(&self) -> bool {
+        if P::spinner_cap() == 0 {
+            return false;
+        }
+        for _ in 0..W::EAGER_POLLS {
+            if self.try_acquire() {
+                return true;
+            }
+            P::relax(1);
+        }
+        false
+    }
+
     /// Spins for the lock while its owner is believed to run, at most [`Policy::SPIN_NS`].
     pub(super) fn spin(&self) -> Spun {
         if P::spinner_cap() == 0 || self.holder().is_none() {

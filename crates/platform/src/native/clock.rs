@@ -65,8 +65,80 @@ pub(super) fn pause_ns() -> u32 {
     }
 }
 
+/// Moving average of measured transfers; 0 before the first.
+static LINE: AtomicU32 = AtomicU32::new(0);
+
 pub(super) fn line_ns() -> u32 {
-    LINE_NS
+    // Ordering: Relaxed, hint (policy parameter only)
+    match LINE.load(Relaxed) {
+        0 => LINE_NS,
+        ns => ns,
+    }
+}
+
+/// Measures a line transfer in a wait that happens anyway: a poll that sees a change has fetched
+/// the line from the CPU that made it, one that sees none has it in its own cache. The difference
+/// of their durations is the transfer.
+pub(super) struct LineSample {
+    on: bool,
+    hit: u64,
+    last: u64,
+}
+
+impl LineSample {
+    /// Starts one in 64 of the waits that are `eligible`, by the counter's middle bits.
+    #[inline(always)]
+    pub(super) fn begin(eligible: bool) -> Self {
+        let on = eligible && (ticks() >> 4).is_multiple_of(64);
+        LineSample { on, hit: u64::MAX, last: 0 }
+    }
+
+    /// Does a poll, and times it if this wait is a sample.
+    #[inline(always)]
+    pub(super) fn around<T>(&mut self, poll: impl FnOnce() -> T) -> T {
+        if !self.on {
+            return poll();
+        }
+        let start = ordered_ticks();
+        let result = poll();
+        self.hit = self.hit.min(if self.last == 0 { u64::MAX } else { self.last });
+        self.last = ordered_ticks().wrapping_sub(start);
+        result
+    }
+
+    /// The last poll saw a change.
+    #[inline(always)]
+    pub(super) fn end(&self) {
+        if self.on && self.hit < self.last {
+            self.note();
+        }
+    }
+
+    #[cold]
+    fn note(&self) {
+        let ns = (((self.last - self.hit) << 10) / ticks_of(1 << 10).max(1)).clamp(10, 1_000);
+        let old = line_ns();
+        // Ordering: Relaxed, hint (policy parameter only; a lost sample is one of many)
+        LINE.store(old - old / 8 + ns as u32 / 8, Relaxed);
+    }
+}
+
+/// The counter, read neither before earlier loads are done nor after later ones begin.
+#[inline]
+fn ordered_ticks() -> u64 {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        // SAFETY: LFENCE is part of every x86-64 processor and has no operands.
+        unsafe { core::arch::x86_64::_mm_lfence() };
+        let now = ticks();
+        // SAFETY: as above.
+        unsafe { core::arch::x86_64::_mm_lfence() };
+        now
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    {
+        ticks()
+    }
 }
 
 /// Measures both once, in about 15 us: the shortest of three runs, so that an interrupt in one

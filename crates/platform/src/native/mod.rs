@@ -3,11 +3,11 @@
 //! | what | how | approximation |
 //! |---|---|---|
 //! | sleeping | futex on the token in the thread's record | none |
-//! | who am I | slot table, claimed at the first contended wait ([`slots`]) | none |
-//! | where am I | rseq area that glibc registers ([`cpu`]) | stale after migration |
+//! | who am I | slot table, claimed at the first contended wait (`slots`) | none |
+//! | where am I | rseq area that glibc registers (`cpu`) | stale after migration |
 //! | does the holder run | stamp per CPU ([`Native::cpu_stamp`]) | a preemption by a thread that never entered a slow path is not seen: then the deadline ends the wait |
-//! | asymmetric fence | `membarrier` ([`membarrier`]) | none; full fences where the kernel has none |
-//! | time | clock_gettime, time-stamp counter ([`clock`]) | counter calibrated to about 1 % |
+//! | asymmetric fence | `membarrier` (`membarrier`) | none; full fences where the kernel has none |
+//! | time | clock_gettime, time-stamp counter (`clock`) | counter calibrated to about 1 % |
 
 mod clock;
 mod cpu;

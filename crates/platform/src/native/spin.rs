@@ -81,9 +81,13 @@ pub(super) fn spin_while2<A: Scalar, B: Scalar>(
     until: Until,
 ) -> Spin2<A, B> {
     let mut turns = 0;
+    // One wait in 64 measures what a line transfer costs here.
+    let mut sample = clock::LineSample::begin(until.deadline.is_some());
     loop {
-        let (now_a, now_b) = (a.0.load(order), b.0.load(order));
+        let now_a = sample.around(|| a.0.load(order));
+        let now_b = b.0.load(order);
         if now_a & a.1 != a.2 || now_b & b.1 != b.2 {
+            sample.end();
             return Spin2::Changed(now_a, now_b);
         }
         match turn(&mut turns, &until) {

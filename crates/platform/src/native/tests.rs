@@ -121,3 +121,25 @@ fn lock_records_recycle() {
     Native::return_lock_record(b);
     assert_eq!(a, b);
 }
+
+#[test]
+fn line_transfer_is_measured_within_its_bounds() {
+    let word = AtomicU32::new(0);
+    let gate = AtomicU32::new(0);
+    std::thread::scope(|s| {
+        s.spawn(|| {
+            while gate.load(Acquire) == 0 {
+                word.fetch_add(1, Release);
+                std::hint::spin_loop();
+            }
+        });
+        for _ in 0..2_000 {
+            let seen = word.load(Acquire);
+            let until = Until::CHANGED.deadline(Native::ticks() + Native::ticks_of(50_000));
+            let _ =
+                Native::spin_while2((&word, u32::MAX, seen), (&gate, u32::MAX, 0), Acquire, until);
+        }
+        gate.store(1, Release);
+    });
+    assert!((10..=1_000).contains(&Native::line_ns()), "{} ns", Native::line_ns());
+}
