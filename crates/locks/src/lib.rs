@@ -6,6 +6,10 @@
 //! | [`mutex`] | owner-word mutex: the product |
 //! | [`count_mutex`] | count-word mutex of 2013 with its three switches: the study object |
 //! | [`condvar`] | condition variable that moves waiters to the mutex instead of waking a herd |
+//! | [`seqcount`] | sequence counter: readers that store nothing |
+//! | [`seqlock`] | a value in atomic words under a sequence counter |
+//! | [`seqlatch`] | two copies, for readers that may interrupt the writer |
+//! | [`plain`] | values that may be copied as words |
 //! | [`record`] | what only a contended lock needs, outside the lock: wait queue, OSQ tail, slice |
 //! | [`events`] | lock events: counted in slow paths, on lines of the counting thread's own |
 //!
@@ -18,4 +22,8 @@ pub mod count_mutex;
 pub mod events;
 pub mod mutex;
 pub mod osq;
+pub mod plain;
 pub mod record;
+pub mod seqcount;
+pub mod seqlatch;
+pub mod seqlock;

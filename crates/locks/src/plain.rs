@@ -34,25 +34,7 @@ macro_rules! numbers {
     )*};
 }
 
-numbers!(
-    (),
-    bool,
-    char,
-    u8,
-    u16,
-    u32,
-    u64,
-    u128,
-    usize,
-    i8,
-    i16,
-    i32,
-    i64,
-    i128,
-    isize,
-    f32,
-    f64
-);
+numbers!((), bool, char, u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, f32, f64);
 
 macro_rules! non_zero {
     ($($type:ty),*) => {$(
@@ -76,7 +58,7 @@ macro_rules! tuples {
         // (1); 2 and 3 as for the parts.
         unsafe impl<$($part: Plain),+> Plain for ($($part,)+) {
             const CHECKED: () = {
-                $($part::CHECKED;)+
+                $(let () = $part::CHECKED;)+
                 assert!(size_of::<Self>() == 0 $(+ size_of::<$part>())+, "the tuple has padding");
             };
         }
@@ -128,7 +110,7 @@ macro_rules! plain {
         // they leave no room for padding (1); 2 and 3 as for the fields.
         unsafe impl $crate::plain::Plain for $type {
             const CHECKED: () = {
-                $(<$kind as $crate::plain::Plain>::CHECKED;)*
+                $(let () = <$kind as $crate::plain::Plain>::CHECKED;)*
             };
         }
     )+};

@@ -101,7 +101,7 @@ unsafe impl<T: Plain> Body for Overlay<T> {
 
     #[inline(always)]
     fn load(&self) -> MaybeUninit<T> {
-        let mut image = MaybeUninit::uninit();
+        let mut image = MaybeUninit::<T>::uninit();
         let (from, to) = (self.0.get().cast::<u8>(), image.as_mut_ptr().cast::<u8>());
         let mut at = 0;
         macro_rules! copy {
@@ -172,6 +172,7 @@ unsafe impl<T: Plain> Body for Overlay<T> {
 }
 
 /// A [`Body`] of the platform's own words, for the model checker and for counting.
+#[repr(transparent)]
 pub struct Words<P: Platform, const N: usize>(pub [P::Word<u64>; N]);
 
 impl<P: Platform, const N: usize> Words<P, N> {

@@ -26,7 +26,15 @@
 //! | [`KernelMutex`] | the kernel's: spin on a running owner, hand-off after 4 ms | you compare with the kernel |
 //! | [`AtomicMutex`] | as `Mutex`, atomic unlock | the mutex may be freed by its next owner through a raw pointer |
 //!
-//! All are 8 bytes beside their data, need no initialisation, are not poisoned by a panic, and
+//! # Data that are read more often than written
+//!
+//! | type | choose it when |
+//! |---|---|
+//! | [`SeqLock`] | a small [`Plain`] value is read often; readers store nothing, and do not wait long |
+//! | [`SeqLatch`] | the same, and a signal handler reads it: no reader waits for a writer at all |
+//! | [`SeqCount`] | the data and the lock of the writers are yours already |
+//!
+//! All mutexes are 8 bytes beside their data, need no initialisation, are not poisoned by a panic, and
 //! may be used from signal handlers as far as the handler cannot wait for the thread that it
 //! interrupted.
 
@@ -37,12 +45,21 @@ pub mod events;
 #[cfg(feature = "lock_api_04")]
 pub mod lock_api_04;
 mod mutex;
+mod seqlatch;
+mod seqlock;
 pub mod study;
 
 pub use condvar::RawCondvar;
 pub use lock_api::{self, WaitTimeoutResult};
 pub use lockwright_locks::mutex::{Kernel, Latency, Policy, Slice, SliceAtomic};
+pub use lockwright_locks::plain::Plain;
+pub use lockwright_locks::{
+    plain,
+    seqcount::{Broken, NotNow, Start},
+};
 pub use mutex::RawMutex;
+pub use seqlatch::SeqLatch;
+pub use seqlock::{SeqLock, SeqLockGuard};
 
 /// A mutex with the default policy, [`Slice`].
 pub type Mutex<T> = lock_api::Mutex<RawMutex<Slice>, T>;
@@ -65,3 +82,27 @@ pub type ArcMutexGuard<T> = lock_api::ArcMutexGuard<RawMutex<Slice>, T>;
 pub type Condvar = lock_api::Condvar<RawCondvar<Slice>>;
 /// A condition variable for the mutex with another policy.
 pub type CondvarWith<W> = lock_api::Condvar<RawCondvar<W>>;
+
+/// A sequence counter, to be begun as [`SeqCount::INIT`](lockwright_locks::seqcount::SeqCount::INIT).
+///
+/// ```
+/// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+///
+/// static SEQ: lockwright::SeqCount = lockwright::SeqCount::INIT;
+/// static LOW: AtomicU64 = AtomicU64::new(0);
+/// static HIGH: AtomicU64 = AtomicU64::new(1);
+///
+/// // One writer at a time:
+/// SEQ.write(|_| {
+///     LOW.store(10, Relaxed);
+///     HIGH.store(11, Relaxed);
+/// });
+/// // Any number of readers:
+/// let (low, high) = SEQ.read(|| (LOW.load(Relaxed), HIGH.load(Relaxed)))?;
+/// assert_eq!((low, high), (10, 11));
+/// # Ok::<(), lockwright::Broken>(())
+/// ```
+pub type SeqCount = lockwright_locks::seqcount::SeqCount<lockwright_platform::Native>;
+/// An open write section of a [`SeqCount`].
+pub type WriteSection<'a> =
+    lockwright_locks::seqcount::WriteSection<'a, lockwright_platform::Native>;

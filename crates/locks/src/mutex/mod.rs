@@ -64,9 +64,6 @@ pub struct RawMutex<P: Platform, W: Policy> {
     _policy: PhantomData<W>,
 }
 
-/// Acquisitions between two looks of the owner at its slice, less one.
-const SLICE_CHECK_MASK: u8 = 127;
-
 impl<P: Platform, W: Policy> RawMutex<P, W>
 where
     P::Word<u8>: ZeroWord,
@@ -222,7 +219,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         let count = self.count.load(Relaxed).wrapping_add(1);
         self.count.store(count, Relaxed);
 
-        if W::SLICES && count & SLICE_CHECK_MASK == 0 {
+        if W::SLICES && count & W::SLICE_CHECK_MASK == 0 {
             self.check_slice();
         }
     }

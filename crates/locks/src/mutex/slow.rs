@@ -11,10 +11,6 @@ use crate::events::{Event, inc};
 use crate::osq;
 use crate::record::{Guarded, Record, attach, ctl, my_state, node, state, waiter_state};
 
-/// The owner wakes the first waiter this long after the end of its slice, and asks for the
-/// hand-off in its place after twice that; the waiter's own timer normally gets there first.
-const SLICE_GRACE_NS: u64 = 50_000;
-
 /// Bounds of the sleeps of a waiter that has no queue node.
 const NO_NODE_SLEEP_NS: (u64, u64) = (50_000, 1_000_000);
 
@@ -456,7 +452,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         false
     }
 
-    /// The owner's look at its slice, every 128th acquisition.
+    /// The owner's look at its slice, at every so many acquisitions.
     #[cold]
     pub(super) fn check_slice(&self) {
         // Ordering: Acquire, [record.attach]: the record's words are looked at
@@ -467,13 +463,13 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         // Ordering: Relaxed, hint (what the policy goes by)
         let slice_end = record.slice_end().load(Relaxed);
         let over = P::ticks().wrapping_sub(slice_end);
-        if slice_end == 0 || over > u64::MAX / 2 || over < P::ticks_of(SLICE_GRACE_NS) {
+        if slice_end == 0 || over > u64::MAX / 2 || over < P::ticks_of(W::SLICE_GRACE_NS) {
             return;
         }
         let Some(first) = record.first() else {
             return;
         };
-        if over < P::ticks_of(2 * SLICE_GRACE_NS) {
+        if over < P::ticks_of(2 * W::SLICE_GRACE_NS) {
             P::unpark(first);
         } else {
             // Ordering: Release, [mutex.ask]: the owner's own unlock reads it
