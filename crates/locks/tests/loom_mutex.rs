@@ -95,6 +95,8 @@ fn run<W: Policy + Send + Sync>(preemptions: Option<usize>, bodies: &'static [Bo
             .collect();
         let mut inside = bodies[0](&shared);
         inside += others.into_iter().map(|t| t.join().unwrap()).sum::<u32>();
+        // Nobody waits: no record, no request may be left (race 20, invariants I3 and I4).
+        assert_eq!(shared.mutex.control(), 0, "something left behind");
         assert!(shared.mutex.try_lock(), "left locked");
         assert_eq!(shared.section.with(|n| unsafe { *n }), inside);
     });
@@ -135,7 +137,7 @@ macro_rules! models {
 }
 
 models! {
-    two_threads_steal: Steal, 0, Some(3), [twice, lock];
+    race_06_unlock_and_sleep_see_each_other: Steal, 0, Some(3), [twice, lock];
     two_threads_hand_off: HandOff, 0, Some(3), [twice, lock];
     two_threads_slices: Slices, 0, Some(3), [twice, lock];
     two_threads_slices_over: SlicesOver, 0, Some(3), [twice, lock];
@@ -143,8 +145,8 @@ models! {
     two_threads_hand_off_atomic: HandOffAtomic, 0, Some(3), [twice, lock];
     two_threads_fair: Steal, 0, Some(3), [fair, fair];
     two_threads_fair_atomic: StealAtomic, 0, Some(3), [fair, fair];
-    two_threads_timed: Steal, 0, Some(3), [twice, timed];
-    two_threads_timed_hand_off: HandOff, 0, Some(3), [twice, timed];
+    race_20_last_waiter_clears_all_flags: Steal, 0, Some(3), [twice, timed];
+    race_18_grant_to_a_waiter_that_is_leaving: HandOff, 0, Some(3), [twice, timed];
     two_threads_timed_hand_off_atomic: HandOffAtomic, 0, Some(3), [twice, timed];
     two_threads_try: Steal, 0, Some(3), [twice, tried];
     two_threads_spin: Steal, 1, Some(2), [lock, lock];
@@ -152,7 +154,7 @@ models! {
     race_11_cancelled_first_passes_the_baton: Steal, 0, Some(1), [lock, timed, lock];
     race_12_cancelled_request_is_forgotten: HandOff, 0, Some(1), [lock, timed, lock];
     three_threads_steal: Steal, 0, Some(1), [lock, lock, lock];
-    three_threads_hand_off: HandOff, 0, Some(1), [lock, lock, lock];
+    race_19_a_thief_leaves_the_request_standing: HandOff, 0, Some(1), [lock, lock, lock];
     three_threads_hand_off_atomic: HandOffAtomic, 0, Some(1), [lock, lock, lock];
     three_threads_slices_over: SlicesOver, 0, Some(1), [lock, lock, lock];
 }

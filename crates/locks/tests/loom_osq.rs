@@ -62,7 +62,7 @@ fn two_threads_cancel_and_return() {
 }
 
 #[test]
-fn three_threads_take_turns() {
+fn race_02_node_is_initialised_before_it_is_found() {
     visits(Some(3), &[&[true], &[true], &[true]]);
 }
 

@@ -11,6 +11,7 @@
 use loom::sync::atomic::fence;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, SeqCst};
+use std::vec::Vec;
 
 use crate::{
     LockRecord, Me, Platform, RecordId, Scalar, Slot, Spin, Spin2, ThreadRecord, Until, Wake, Word,

@@ -129,6 +129,13 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         self.lock_slow(Some(deadline))
     }
 
+    /// The control word (see `record::ctl`), for tests and tools.
+    #[doc(hidden)]
+    pub fn control(&self) -> u32 {
+        // Ordering: Relaxed, hint (the answer is old when it is given)
+        self.ctl.load(Relaxed)
+    }
+
     /// Whether somebody holds the mutex now.
     #[inline]
     pub fn is_locked(&self) -> bool {

@@ -19,7 +19,7 @@ mod slots;
 mod spin;
 
 pub use membarrier::heavy_calls;
-pub use slots::{CAPACITY, slots_in_use};
+pub use slots::{CAPACITY, SlotHoard, slots_in_use};
 
 use core::sync::atomic::Ordering::{self, Relaxed};
 

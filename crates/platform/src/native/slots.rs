@@ -130,6 +130,28 @@ pub fn slots_in_use() -> u32 {
     THREAD_POOL.taken.load(Relaxed)
 }
 
+/// Thread slots taken out of use until this is dropped: for tests of exhaustion.
+#[doc(hidden)]
+pub struct SlotHoard(std::vec::Vec<Slot>);
+
+#[doc(hidden)]
+#[allow(clippy::len_without_is_empty)]
+impl SlotHoard {
+    pub fn take(most: usize) -> Self {
+        SlotHoard((0..most).map_while(|_| take_slot()).collect())
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl Drop for SlotHoard {
+    fn drop(&mut self) {
+        self.0.drain(..).for_each(put_slot);
+    }
+}
+
 struct Here {
     /// The thread's slot; 0 before its first contended wait.
     slot: Cell<u16>,
