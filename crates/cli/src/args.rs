@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::builder::styling::Styles;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use lockwright_workloads::seq_bench::WriteEvery;
 
 /// Kernel-grade locks for ordinary programs, and the laboratory that proves them.
 #[derive(Debug, Parser)]
@@ -42,6 +43,9 @@ pub enum BenchCommand {
     /// Compare mutexes: throughput, fairness, CPU time, context switches, waits
     #[command(after_help = BENCH_HELP)]
     Mutex(MutexArgs),
+    /// Compare ways to read what is seldom written, and the protections of a node mask
+    #[command(after_help = SEQ_HELP)]
+    Seq(SeqArgs),
 }
 
 const EXIT_CODES: &str = "\
@@ -71,6 +75,24 @@ Examples:
   lockwright bench --burst 64:10000 --threads 8     64 sections, then 10 us outside
   lockwright bench --secs 0.25 --rounds 15 --ci --json result.json
   lockwright bench --baseline std --csv - > result.csv";
+
+const SEQ_HELP: &str = "\
+Readers copy four words over and over while one more thread replaces them; a
+reader checks that they belong together. Then an allocator goes through eight
+memory nodes by a mask that is replaced meanwhile, under each protection.
+
+Exit codes:
+  0    done
+  1    a check failed: a torn value, or a false report of no node
+  2    wrong usage; nothing was measured or written
+  3    the system refused something, such as starting a thread
+  130  interrupted; what was measured until then is shown and written
+
+Examples:
+  lockwright bench seq                              everything, under a minute
+  lockwright bench seq --locks 'seq*' --readers 1,2 --write-every never,1us
+  lockwright bench seq --no-reads --secs 0.25       the allocator run alone
+  lockwright bench seq --rounds 15 --ci --json result.json";
 
 /// `lockwright bench mutex`.
 #[derive(Debug, Args)]
@@ -138,6 +160,22 @@ pub struct MutexArgs {
     #[arg(long)]
     pub list: bool,
 
+    /// Where the reports go.
+    #[command(flatten)]
+    pub reports: ReportArgs,
+
+    /// Show lock events; kept for locks that count them.
+    #[arg(long, hide = true)]
+    pub events: bool,
+
+    /// Let locks that are broken on purpose be chosen by name.
+    #[arg(long, hide = true)]
+    pub include_broken: bool,
+}
+
+/// Where the reports of a benchmark go.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
     /// Write the table to FILE instead of stdout
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -157,14 +195,71 @@ pub struct MutexArgs {
     /// No progress and no warnings on stderr
     #[arg(short, long)]
     pub quiet: bool,
+}
 
-    /// Show lock events; kept for locks that count them.
-    #[arg(long, hide = true)]
-    pub events: bool,
+/// `lockwright bench seq`.
+#[derive(Debug, Args)]
+pub struct SeqArgs {
+    /// What to compare; NAME* takes all that begin so [default: all]
+    #[arg(short, long, value_name = "NAME,..", value_delimiter = ',')]
+    pub locks: Option<Vec<String>>,
 
-    /// Let locks that are broken on purpose be chosen by name.
-    #[arg(long, hide = true)]
-    pub include_broken: bool,
+    /// Numbers of reading threads, and of clients of the allocator run
+    #[arg(long, value_name = "N,..", value_delimiter = ',', value_parser = threads,
+          default_value = "1,2,4,8")]
+    pub readers: Vec<usize>,
+
+    /// Times between two writes, such as 1us or 10ms; 0 is back to back, never is no writer
+    #[arg(short, long, value_name = "TIME,..", value_delimiter = ',', value_parser = write_every,
+          default_value = "never,10ms,100us,1us")]
+    pub write_every: Vec<WriteEvery>,
+
+    /// Rounds
+    #[arg(short, long, visible_alias = "runs", value_name = "N", default_value_t = 5,
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub rounds: u32,
+
+    /// Seconds of each measurement in each round
+    /// [default: what lets the run end in about 40 s, at most 0.25]
+    #[arg(short, long, visible_alias = "time", value_name = "S", value_parser = seconds)]
+    pub secs: Option<Duration>,
+
+    /// Rounds run before and thrown away
+    #[arg(long, value_name = "N", default_value_t = 0,
+          value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    pub warmup: u32,
+
+    /// Seed of the order
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Do not measure reads, only the allocator run
+    #[arg(long, conflicts_with = "no_faults")]
+    pub no_reads: bool,
+
+    /// Do not run the allocator, only measure reads
+    #[arg(long)]
+    pub no_faults: bool,
+
+    /// What ratios refer to [default: seqlock-crate, if it is measured]
+    #[arg(long, value_name = "NAME")]
+    pub baseline: Option<String>,
+
+    /// Show the 95 % bootstrap interval of each ratio
+    #[arg(long)]
+    pub ci: bool,
+
+    /// Order of the rows
+    #[arg(long, value_name = "BY", default_value = "speed")]
+    pub sort: Sort,
+
+    /// List what can be compared and exit
+    #[arg(long)]
+    pub list: bool,
+
+    /// Where the reports go.
+    #[command(flatten)]
+    pub reports: ReportArgs,
 }
 
 /// Order of the rows within each table.
@@ -207,6 +302,26 @@ fn threads(text: &str) -> Result<usize, String> {
     }
 }
 
+fn write_every(text: &str) -> Result<WriteEvery, String> {
+    let wrong = || "expected never, 0, or a time such as 500ns, 1us, 10ms or 2s".to_owned();
+    match text {
+        "never" => return Ok(WriteEvery::Never),
+        "0" => return Ok(WriteEvery::Time(Duration::ZERO)),
+        _ => {}
+    }
+    let digits = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
+    let (number, unit) = text.split_at(digits);
+    let number: u32 = number.parse().map_err(|_| wrong())?;
+    let unit = match unit {
+        "ns" => Duration::from_nanos(1),
+        "us" => Duration::from_micros(1),
+        "ms" => Duration::from_millis(1),
+        "s" => Duration::from_secs(1),
+        _ => return Err(wrong()),
+    };
+    Ok(WriteEvery::Time(unit * number))
+}
+
 fn seconds(text: &str) -> Result<Duration, String> {
     let wrong = || "expected seconds, from 0.001 to 3600".to_owned();
     let seconds: f64 = text.parse().map_err(|_| wrong())?;
@@ -232,6 +347,22 @@ mod tests {
         assert_eq!("64:10000".parse(), Ok(Burst { ops: 64, gap_ns: 10_000 }));
         for wrong in ["", "64", "0:5", "x:5", "5:x", "1:2:3", "-1:2"] {
             assert!(wrong.parse::<Burst>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn times_between_writes_are_read() {
+        let time = |text| match write_every(text) {
+            Ok(WriteEvery::Time(time)) => Some(time.as_nanos()),
+            _ => None,
+        };
+        assert_eq!(write_every("never"), Ok(WriteEvery::Never));
+        assert_eq!(time("0"), Some(0));
+        assert_eq!(time("7ns"), Some(7));
+        assert_eq!(time("100us"), Some(100_000));
+        assert_eq!(time("10ms"), Some(10_000_000));
+        for wrong in ["", "5", "us", "-1us", "1.5us", "1min", "99999999999s", "Never"] {
+            assert!(write_every(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -6,6 +6,8 @@
 
 mod args;
 mod bench;
+mod bench_seq;
+mod conduct;
 mod failure;
 mod output;
 mod progress;
@@ -25,11 +27,12 @@ fn main() -> ExitCode {
         Err(error) => return refused(&error),
     };
     let Command::Bench(bench) = cli.command;
-    let mutex = match bench.what {
-        Some(BenchCommand::Mutex(args)) => args,
-        None => bench.mutex,
+    let done = match bench.what {
+        Some(BenchCommand::Mutex(args)) => bench::run(&args),
+        Some(BenchCommand::Seq(args)) => bench_seq::run(&args),
+        None => bench::run(&bench.mutex),
     };
-    match bench::run(&mutex) {
+    match done {
         Ok(code) => code,
         Err(failure) => {
             eprintln!("lockwright: {failure}");

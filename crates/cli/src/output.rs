@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile};
 
-use crate::args::MutexArgs;
+use crate::args::ReportArgs;
 use crate::failure::Failure;
 
 /// A form of report.
@@ -35,7 +35,7 @@ pub enum Target {
 }
 
 /// What goes where; checked before anything is measured, so that no run is lost to a bad path.
-pub fn targets(args: &MutexArgs) -> Result<Vec<(Form, Target)>, Failure> {
+pub fn targets(args: &ReportArgs) -> Result<Vec<(Form, Target)>, Failure> {
     let asked = [
         (Form::Table, &args.output),
         (Form::Json, &args.json),

@@ -57,16 +57,36 @@ pub fn listing() -> String {
 }
 
 fn locks(args: &MutexArgs) -> Result<Vec<&'static Subject>, Failure> {
-    let Some(names) = &args.locks else {
-        return Ok(registry::listed().collect());
-    };
-    if names.iter().all(|name| name.trim().is_empty()) {
-        return Err(Failure::Usage(format!("--locks: the list is empty; {}", known_names(args))));
+    match &args.locks {
+        Some(names) => chosen(&known(args), names),
+        None => Ok(registry::listed().collect()),
     }
-    let mut chosen: Vec<&'static Subject> = Vec::new();
+}
+
+/// What can be chosen by its name.
+pub trait Named {
+    /// The name.
+    fn name(&self) -> &'static str;
+}
+
+impl Named for Subject {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+/// Those of `known` that `names` mean, each once, in the order of `names`.
+pub fn chosen<S: Named>(
+    known: &[&'static S],
+    names: &[String],
+) -> Result<Vec<&'static S>, Failure> {
+    if names.iter().all(|name| name.trim().is_empty()) {
+        return Err(Failure::Usage(format!("--locks: the list is empty; {}", known_names(known))));
+    }
+    let mut chosen: Vec<&'static S> = Vec::new();
     for name in names {
-        for lock in find(args, name.trim())? {
-            if chosen.iter().all(|have| have.name != lock.name) {
+        for lock in find(known, name.trim())? {
+            if chosen.iter().all(|have| have.name() != lock.name()) {
                 chosen.push(lock);
             }
         }
@@ -74,35 +94,34 @@ fn locks(args: &MutexArgs) -> Result<Vec<&'static Subject>, Failure> {
     Ok(chosen)
 }
 
-/// The locks that `name` means: one, or all with a common beginning if it ends in `*`.
-fn find(args: &MutexArgs, name: &str) -> Result<Vec<&'static Subject>, Failure> {
-    let matches = |lock: &&Subject| match name.strip_suffix('*') {
-        Some(beginning) => lock.name.starts_with(beginning),
-        None => lock.name == name,
+/// What `name` means: one, or all with a common beginning if it ends in `*`.
+pub fn find<S: Named>(known: &[&'static S], name: &str) -> Result<Vec<&'static S>, Failure> {
+    let matches = |lock: &&S| match name.strip_suffix('*') {
+        Some(beginning) => lock.name().starts_with(beginning),
+        None => lock.name() == name,
     };
-    let found: Vec<_> = known(args).into_iter().filter(matches).collect();
+    let found: Vec<_> = known.iter().copied().filter(matches).collect();
     if found.is_empty() {
-        return Err(Failure::Usage(unknown(args, name)));
+        return Err(Failure::Usage(unknown(known, name)));
     }
     Ok(found)
 }
 
-fn unknown(args: &MutexArgs, name: &str) -> String {
-    let known = known(args);
+fn unknown<S: Named>(known: &[&'static S], name: &str) -> String {
     let nearest = known
         .iter()
-        .map(|lock| (strsim::jaro_winkler(name, lock.name), lock.name))
+        .map(|lock| (strsim::jaro_winkler(name, lock.name()), lock.name()))
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .filter(|(likeness, _)| *likeness > 0.7);
     let hint = match nearest {
         Some((_, near)) => format!("did you mean '{near}'? "),
         None => String::new(),
     };
-    format!("unknown lock '{name}'; {hint}{}", known_names(args))
+    format!("unknown lock '{name}'; {hint}{}", known_names(known))
 }
 
-fn known_names(args: &MutexArgs) -> String {
-    let names: Vec<_> = known(args).into_iter().map(|lock| lock.name).collect();
+fn known_names<S: Named>(known: &[&'static S]) -> String {
+    let names: Vec<_> = known.iter().map(|lock| lock.name()).collect();
     format!("known: {}", names.join(", "))
 }
 
@@ -112,7 +131,7 @@ fn baseline(
     name: &str,
     locks: &mut Vec<&'static Subject>,
 ) -> Result<usize, Failure> {
-    let lock = match find(args, name)?.as_slice() {
+    let lock = match find(&known(args), name)?.as_slice() {
         [lock] => *lock,
         _ => return Err(Failure::Usage(format!("--baseline takes one lock, '{name}' is several"))),
     };
@@ -159,6 +178,11 @@ fn default_round(plan: &Plan) -> Duration {
     let rounds = plan.rounds.saturating_add(plan.warmup);
     let passes = if plan.latency { 2 } else { 1 };
     let steps = plan.locks.len() * plan.cells.len() * passes;
-    let steps = u32::try_from(steps).unwrap_or(u32::MAX).saturating_mul(rounds).max(1);
+    round_time(steps as u64 * u64::from(rounds))
+}
+
+/// Length of a round where so many are to be run.
+pub fn round_time(steps: u64) -> Duration {
+    let steps = u32::try_from(steps).unwrap_or(u32::MAX).max(1);
     (BUDGET / steps).clamp(SHORTEST_ROUND, LONGEST_ROUND)
 }

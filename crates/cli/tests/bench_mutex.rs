@@ -2,17 +2,16 @@
 //!
 //! Runs are as short as they can be: what is tested is that figures are there, never how large.
 
+mod support;
+
 use std::fs;
-use std::path::Path;
-use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
 use assert_cmd::cargo::cargo_bin;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use predicates::prelude::*;
 use predicates::str::contains;
+use support::{files, interrupted, one_line, refused, stdout};
 
 /// One small cell.
 const SMALL: [&str; 8] = ["--threads", "2", "--load", "1", "--secs", "0.005", "--rounds", "2"];
@@ -21,28 +20,6 @@ fn bench() -> Command {
     let mut command = Command::new(cargo_bin("lockwright"));
     command.arg("bench");
     command
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn one_line(text: &str) -> bool {
-    text.ends_with('\n') && text.lines().count() == 1
-}
-
-/// Everything about a refused command line: exit code 2, one line, nothing on stdout.
-fn refused(command: &mut Command, why: &str) {
-    let assert = command.assert().code(2).stdout("");
-    assert.stderr(contains(why).and(predicate::function(one_line)));
-}
-
-fn files(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).unwrap();
-    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let mut names: Vec<_> = names.collect();
-    names.sort();
-    names
 }
 
 #[test]
@@ -216,26 +193,13 @@ fn a_lock_that_does_not_exclude_is_found_out() {
     assert_eq!(json["violations"][0]["lock"], "broken-no-exclusion");
 }
 
-/// Starts a run that would last for hours and interrupts it when `after` has passed.
-fn interrupted(arguments: &[&str], after: Duration) -> Output {
-    let child = std::process::Command::new(cargo_bin("lockwright"))
-        .arg("bench")
-        .args(arguments)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    std::thread::sleep(after);
-    kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();
-    child.wait_with_output().unwrap()
-}
-
 #[test]
 fn an_interrupted_run_keeps_its_results() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("r.json");
     let name = file.to_str().unwrap();
     let arguments = [
+        "bench",
         "--locks",
         "std",
         "--threads",
@@ -272,6 +236,7 @@ fn an_interrupt_does_not_wait_for_the_round() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("r.json");
     let arguments = [
+        "bench",
         "--locks",
         "std",
         "--threads",

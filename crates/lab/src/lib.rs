@@ -13,5 +13,6 @@ pub mod registry;
 pub mod report;
 pub mod results;
 pub mod run;
+pub mod seq;
 pub mod stats;
 pub mod summary;

@@ -84,33 +84,44 @@ pub enum Measure {
 
 /// One measurement of one lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct Step<M = Measure> {
     /// Number of the round; `None` in a warm-up, whose results are thrown away.
     pub round: Option<u32>,
-    /// Index into the plan's locks.
+    /// Index into the plan's locks, or whatever is compared.
     pub lock: usize,
     /// What is measured.
-    pub measure: Measure,
+    pub measure: M,
+}
+
+/// Every measure with every one of `subjects`, `warmup` and `rounds` times.
+///
+/// The round is the outermost loop and the subject the innermost: a disturbance of a few seconds
+/// hits one round of many measures rather than all rounds of one, and hits all subjects of a
+/// measure alike. The subjects of a measure come in a fresh random order each time, so that none
+/// always follows the same other.
+pub fn interleaved<M: Copy>(
+    seed: u64,
+    subjects: usize,
+    warmup: u32,
+    rounds: u32,
+    measures: Vec<M>,
+) -> impl Iterator<Item = Step<M>> {
+    let mut order = fastrand::Rng::with_seed(seed);
+    let mut subjects: Vec<usize> = (0..subjects).collect();
+    let rounds = (0..warmup).map(|_| None).chain((0..rounds).map(Some));
+    rounds
+        .flat_map(move |round| measures.clone().into_iter().map(move |measure| (round, measure)))
+        .flat_map(move |(round, measure)| {
+            order.shuffle(&mut subjects);
+            subjects.clone().into_iter().map(move |lock| Step { round, lock, measure })
+        })
 }
 
 impl Plan {
-    /// All steps in order.
-    ///
-    /// The round is the outermost loop and the lock the innermost: a disturbance of a few seconds
-    /// hits one round of many cells rather than all rounds of one, and hits all locks of the cell
-    /// alike. The locks of a cell come in a fresh random order each time, so that none always
-    /// follows the same other.
+    /// All steps in order, [interleaved].
     pub fn steps(&self) -> impl Iterator<Item = Step> {
-        let mut order = fastrand::Rng::with_seed(self.seed);
-        let mut locks: Vec<usize> = (0..self.locks.len()).collect();
-        let warmups = (0..self.warmup).map(|_| None);
-        let rounds = warmups.chain((0..self.rounds).map(Some));
-        rounds.flat_map(|round| self.measures().map(move |measure| (round, measure))).flat_map(
-            move |(round, measure)| {
-                order.shuffle(&mut locks);
-                locks.clone().into_iter().map(move |lock| Step { round, lock, measure })
-            },
-        )
+        let measures = self.measures().collect();
+        interleaved(self.seed, self.locks.len(), self.warmup, self.rounds, measures)
     }
 
     /// Number of [`Plan::steps`].

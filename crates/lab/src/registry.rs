@@ -20,6 +20,8 @@ pub enum Kind {
     BlockingPeer,
     /// Somebody else's lock whose waiters never sleep: shown, but not the measure of a mutex.
     SpinPeer,
+    /// Somebody else's protection that is no lock, or not for its readers.
+    Peer,
     /// A lock kept to study one of its properties.
     StudyObject,
     /// Broken on purpose, to see that the benchmark notices. Never listed.
@@ -33,6 +35,7 @@ impl Kind {
             Kind::Own => "own",
             Kind::BlockingPeer => "blocking-peer",
             Kind::SpinPeer => "spin-peer",
+            Kind::Peer => "peer",
             Kind::StudyObject => "study-object",
             Kind::Broken => "broken",
         }

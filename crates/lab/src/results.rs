@@ -71,6 +71,45 @@ pub struct PlanRecord {
     pub locks: Vec<LockRecord>,
 }
 
+/// How long everything was run.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing {
+    /// Measured rounds.
+    pub rounds: u32,
+    /// Wall time of each measurement in each round.
+    pub round_s: f64,
+    /// Seed of the order.
+    pub seed: u64,
+}
+
+impl PlanRecord {
+    /// The part that headings show.
+    pub fn timing(&self) -> Timing {
+        Timing { rounds: self.rounds, round_s: self.round_s, seed: self.seed }
+    }
+}
+
+/// What all records begin with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// [`SCHEMA_VERSION`] of the writer.
+    pub schema_version: u32,
+    /// What kind of record this is.
+    pub record: String,
+    /// The program that wrote it.
+    pub tool: Tool,
+    /// The program's arguments, the program first.
+    pub command_line: Vec<String>,
+    /// When the run began, in seconds since 1970-01-01 UTC.
+    pub started_unix_s: u64,
+    /// Where it ran.
+    pub machine: Machine,
+    /// False if the run was interrupted: later rounds are missing.
+    pub complete: bool,
+    /// What may have disturbed the run, in sentences.
+    pub warnings: Vec<String>,
+}
+
 /// A lock in the plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LockRecord {

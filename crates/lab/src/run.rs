@@ -146,7 +146,7 @@ impl CellSamples {
 }
 
 /// ns per pair of each of [`SOLO_BATCHES`] batches.
-fn solo(time: impl Fn(u64) -> Duration) -> Vec<f64> {
+pub(crate) fn solo(time: impl Fn(u64) -> Duration) -> Vec<f64> {
     let batch = SOLO_TIME / (2 * SOLO_BATCHES);
     let pairs = pairs_for(batch, &time);
     (0..SOLO_BATCHES).map(|_| time(pairs).as_nanos() as f64 / pairs as f64).collect()

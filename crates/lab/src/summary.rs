@@ -132,7 +132,7 @@ fn lock_record(lock: &Subject) -> LockRecord {
     LockRecord { lock: lock.name.to_owned(), kind: lock.kind, about: lock.about.to_owned() }
 }
 
-fn ratio(above: Option<f64>, below: Option<f64>) -> Option<f64> {
+pub(crate) fn ratio(above: Option<f64>, below: Option<f64>) -> Option<f64> {
     let (above, below) = (above?, below?);
     (below > 0.0).then(|| above / below)
 }
@@ -151,12 +151,12 @@ fn rates(rounds: &[(u32, RoundReport)]) -> Vec<(u32, f64)> {
         .collect()
 }
 
-fn values(rates: &[(u32, f64)]) -> Vec<f64> {
+pub(crate) fn values(rates: &[(u32, f64)]) -> Vec<f64> {
     rates.iter().map(|&(_, rate)| rate).collect()
 }
 
 /// The rates of both arms in the rounds that both have.
-fn paired(own: &[(u32, f64)], other: &[(u32, f64)]) -> Vec<(f64, f64)> {
+pub(crate) fn paired(own: &[(u32, f64)], other: &[(u32, f64)]) -> Vec<(f64, f64)> {
     own.iter()
         .filter_map(|&(round, rate)| {
             let &(_, other) = other.iter().find(|&&(number, _)| number == round)?;

@@ -8,8 +8,10 @@
 //! *Guarantees*: a waiter that released the mutex before a notification is notified by it; each
 //! notification ends at most one wait; no spurious return except with a deadline that is reached
 //! while it is notified (then it reports the notification); order FIFO; abortable by deadline.
-//! *Does not guarantee*: that one condition variable serves two mutexes at a time (each waiter
-//! returns with its own mutex, but a chain moves to the first waiter's mutex: do not).
+//! Two mutexes may be used with one condition variable, also at a time: each waiter returns with
+//! its own. *Does not guarantee*: absence of spurious returns for a thread that has no slot (table
+//! exhausted, or in a signal handler): it returns after a millisecond as if notified. Notifying
+//! from a signal handler that interrupted an operation on the same condition variable hangs.
 //! *Cost*: 4 bytes; notify without waiters is one load. *Waiting*: sleeping, no spinning.
 //! *Checked by*: `tests/loom_condvar.rs`, the contract suite of `lockwright-torture`.
 //!
@@ -26,7 +28,7 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use lockwright_platform::{Me, Platform, Slot, Word, ZeroWord};
+use lockwright_platform::{Me, Platform, Shield, Slot, Word, ZeroWord};
 
 use crate::events::{Event, inc};
 use crate::mutex::{Policy, RawMutex};
@@ -80,9 +82,10 @@ impl<P: Platform> RawCondvar<P> {
             let left = deadline.map_or(u64::MAX, |at| at.saturating_sub(P::now()));
             P::sleep(left.min(NO_NODE_SLEEP_NS));
             mutex.lock();
-            return left > NO_NODE_SLEEP_NS;
+            return deadline.is_none_or(|at| P::now() < at);
         };
         let record = guarded.record();
+        mutex.note_in(&me);
         guarded.push_back(me.slot(), state::COND);
         drop(guarded);
         // SAFETY: the caller's contract.
@@ -91,7 +94,7 @@ impl<P: Platform> RawCondvar<P> {
         let notified = self.sleep(&me, record, deadline);
         match notified {
             state::WAITING | state::GRANTED => {
-                mutex.wait_requeued(&me);
+                mutex.wait_requeued(me);
                 return true;
             }
             state::NOTIFIED => self.move_chain(&me, mutex),
@@ -135,11 +138,8 @@ impl<P: Platform> RawCondvar<P> {
     fn move_chain<W: Policy>(&self, me: &Me<P>, mutex: &RawMutex<P, W>) {
         // Ordering: Relaxed, sequence (written before the state, [condvar.notify]) (block)
         let chain = &me.record().words[node::CHAIN];
-        let mut rest = Slot::new(chain.load(Relaxed) as u16);
-        if rest.is_none_or(|first| mutex.requeue(first)) {
-            return;
-        }
-        // No record for them: then wake them all.
+        let mut rest = Slot::new(chain.load(Relaxed) as u16).and_then(|first| mutex.requeue(first));
+        // No record for them, or they will return with another mutex: then wake them all.
         while let Some(slot) = rest {
             // Ordering: Relaxed, sequence (written before the first one's state, [condvar.notify])
             rest = Slot::new(P::thread_record(slot).words[node::CHAIN].load(Relaxed) as u16);
@@ -173,6 +173,8 @@ impl<P: Platform> RawCondvar<P> {
 
     #[cold]
     fn notify_slow(&self, record: Record<P>, most: usize) -> usize {
+        // A signal handler that finds the guard taken by its own thread must not wait for it.
+        let _shield = Shield::<P>::up();
         let guarded = record.acquire();
         // Ordering: Relaxed, sequence (inside the guard, [record.guard])
         let attached = ctl::record(self.ctl.load(Relaxed)).map(Record::<P>::at);

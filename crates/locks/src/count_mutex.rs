@@ -36,7 +36,7 @@
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use lockwright_platform::{Holder, Me, Pace, Platform, Spin, Until, Word, ZeroWord};
+use lockwright_platform::{Holder, Me, Pace, Platform, Shield, Spin, Until, Word, ZeroWord};
 
 use crate::record::{Guarded, attach, state};
 
@@ -285,6 +285,7 @@ impl<P: Platform, T: Tests> CountMutex<P, T> {
     /// Wakes the first waiter but leaves it in the queue: anybody may take the lock before it.
     #[cold]
     fn unlock_slow(&self) {
+        let _shield = Shield::<P>::up();
         let Some(guarded) = attach::<P>(&self.ctl) else {
             // Ordering: Release, [count.lock]: pairs with the acquisitions
             return self.count.store(UNLOCKED, Release);

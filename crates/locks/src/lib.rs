@@ -9,7 +9,7 @@
 //! | [`seqcount`] | sequence counter: readers that store nothing |
 //! | [`seqlock`] | a value in atomic words under a sequence counter |
 //! | [`seqlatch`] | two copies, for readers that may interrupt the writer |
-//! | [`plain`] | values that may be copied as words |
+//! | [`plain`](mod@plain) | values that may be copied as words |
 //! | [`record`] | what only a contended lock needs, outside the lock: wait queue, OSQ tail, slice |
 //! | [`events`] | lock events: counted in slow paths, on lines of the counting thread's own |
 //!

@@ -13,6 +13,11 @@
 /// without padding (with padding: an error when the code is compiled). For structs use
 /// [`plain!`](crate::plain!).
 ///
+/// ```compile_fail
+/// // Four bytes of padding:
+/// lockwright_locks::seqlock::Overlay::new((1_u64, 2_u32));
+/// ```
+///
 /// # Safety
 ///
 /// If [`CHECKED`](Self::CHECKED) can be evaluated:

@@ -7,7 +7,8 @@
 //! waited for is 8 bytes.
 //!
 //! *Guard*: everything but the OSQ tail changes only under the record's own small lock (`guard`),
-//! held for a few instructions and never across a wake-up. An unlocking thread never waits for it.
+//! held for a few instructions (for each thread that a notification moves) and never across a
+//! wake-up or a fence. An unlock waits for it only to pass the lock on, and then not long.
 //!
 //! Words of the control word: see [`ctl`].
 //!
@@ -34,6 +35,8 @@ pub(crate) mod node {
     pub const CHAIN: usize = 5;
     /// Memory of dozes that found the lock idle.
     pub const LURK: usize = 6;
+    /// Address of the mutex that a condition waiter will return with, in two halves.
+    pub const MUTEX: [usize; 2] = [7, 8];
 }
 
 /// What a waiter's node says.
@@ -78,6 +81,10 @@ pub struct Record<P: Platform> {
     id: RecordId,
     words: &'static LockRecord<P>,
 }
+
+/// How a thread waits for the guard of another that is preempted.
+const GUARD_YIELDS: u32 = 10;
+const GUARD_SLEEP_NS: u64 = 50_000;
 
 const GUARD: usize = 0;
 const USERS: usize = 1;
@@ -140,6 +147,17 @@ impl<P: Platform> Record<P> {
         Slot::new(self.head().load(Acquire))
     }
 
+    /// Takes the guard, if it is free or becomes so within `ns`.
+    pub fn acquire_within(self, ns: u64) -> Option<Guarded<P>> {
+        if let Some(guarded) = self.try_acquire() {
+            return Some(guarded);
+        }
+        let until = Until::CHANGED.deadline(P::ticks() + P::ticks_of(ns));
+        // Ordering: Relaxed, hint (re-checked by try_acquire)
+        P::spin_while(&self.words.words[GUARD], u32::MAX, 1, Relaxed, until);
+        self.try_acquire()
+    }
+
     /// Takes the guard, if it is free.
     pub fn try_acquire(self) -> Option<Guarded<P>> {
         let guard = &self.words.words[GUARD];
@@ -152,7 +170,7 @@ impl<P: Platform> Record<P> {
     /// a short spin the wait yields.
     pub fn acquire(self) -> Guarded<P> {
         let guard = &self.words.words[GUARD];
-        loop {
+        for turn in 0u32.. {
             if let Some(guarded) = self.try_acquire() {
                 return guarded;
             }
@@ -162,9 +180,11 @@ impl<P: Platform> Record<P> {
                 P::spin_while(guard, u32::MAX, 1, Relaxed, until),
                 lockwright_platform::Spin::Changed(_)
             ) {
-                P::yield_now();
+                // Yielding lets a holder of this thread's priority run, sleeping any.
+                if turn < GUARD_YIELDS { P::yield_now() } else { P::sleep(GUARD_SLEEP_NS) }
             }
         }
+        unreachable!("the loop has no end")
     }
 }
 

@@ -13,9 +13,9 @@
 //! [`SeqCount`]; between attempts about a microsecond at most. *Checked by*: as for the counter;
 //! the copies by Miri (`crates/lockwright/tests/contract_seq.rs`).
 //!
-//! Padding: see [`plain`](crate::plain). The words are those of the value itself: 64-bit words,
-//! then at most one each of 32, 16 and 8 bits; each byte belongs to one word always, so atomic
-//! accesses of different sizes never meet, and no byte outside the value is touched.
+//! Padding: see [`plain`](mod@crate::plain). The words are those of the value itself: 64-bit
+//! words, then at most one each of 32, 16 and 8 bits; each byte belongs to one word always, so
+//! atomic accesses of different sizes never meet, and no byte outside the value is touched.
 //!
 //! Edges: none of its own; the copies stand between the fences of `seqcount.rs`.
 

@@ -103,7 +103,7 @@ fn timeout_races_with_notify() {
         let other = shared.clone();
         let waiter = thread::spawn(move || {
             other.mutex.lock();
-            let notified = unsafe { other.condvar.wait(&other.mutex, Some(0)) };
+            let notified = unsafe { other.condvar.wait(&other.mutex, Some(1)) };
             unsafe { other.mutex.unlock() };
             notified
         });

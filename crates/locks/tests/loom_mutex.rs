@@ -4,33 +4,39 @@
 
 mod support;
 
+use lockwright_locks::events::Event;
 use lockwright_locks::mutex::{NEVER, Policy, RawMutex};
-use lockwright_platform::Model;
+use lockwright_platform::{Model, Platform};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 use support::model;
 
+// Each policy states all that matters to a model: no polls before the wait that the model sees,
+// no lurking (a wait by polls), one re-take is enough.
 macro_rules! policy {
     ($name:ident { $($const:ident: $ty:ty = $value:expr),* }) => {
         struct $name;
         impl Policy for $name {
             const NAME: &'static str = stringify!($name);
-            // One failed poll ends a spin in the model; no spins keep the models small.
+            const EAGER_POLLS: u32 = 0;
+            const LURK_NS: u64 = 0;
+            const RETAKES: u32 = 1;
             $(const $const: $ty = $value;)*
         }
     };
 }
 
-// Time stands still in the model: a first waiter with HANDOFF_NS = 0 asks at once.
+// Time stands still in the model: a first waiter with HANDOFF_NS = 0 asks at once, and a slice of
+// 0 ns is over when it begins.
 policy!(Steal { HANDOFF_NS: u64 = NEVER });
 policy!(HandOff { HANDOFF_NS: u64 = 0 });
-policy!(Slices { SLICES: bool = true, RETAKES: u32 = 1, HANDOFF_NS: u64 = NEVER });
+policy!(Slices { SLICES: bool = true, HANDOFF_NS: u64 = NEVER });
 policy!(SlicesOver {
     SLICES: bool = true,
-    RETAKES: u32 = 1,
     SLICE_NS: u64 = 0,
-    SLICE_MIN_NS: u64 = 0
+    SLICE_MIN_NS: u64 = 0,
+    HANDOFF_NS: u64 = NEVER
 });
 policy!(StealAtomic { ATOMIC_UNLOCK: bool = true, HANDOFF_NS: u64 = NEVER });
 policy!(HandOffAtomic { ATOMIC_UNLOCK: bool = true, HANDOFF_NS: u64 = 0 });
@@ -56,7 +62,7 @@ impl<W: Policy> Shared<W> {
     }
 
     fn timed(&self) -> bool {
-        let got = self.mutex.lock_until(0);
+        let got = self.mutex.lock_until(1);
         if got {
             self.section();
             unsafe { self.mutex.unlock() };
@@ -127,34 +133,38 @@ fn tried<W: Policy>(s: &Shared<W>) -> u32 {
 }
 
 macro_rules! models {
-    ($($name:ident: $policy:ident, $spinners:literal, $bound:expr, [$($body:ident),*];)*) => {$(
+    ($($name:ident: $policy:ident, $spinners:literal, $bound:expr, [$($body:ident),*], reaches $($event:ident)*;)*) => {$(
         #[test]
         fn $name() {
             lockwright_platform::model::set_spinner_cap($spinners);
             run::<$policy>($bound, &[$($body),*]);
+            // A model that never gets to what it is there for proves nothing.
+            $(assert!(Model::counted(Event::$event as usize) > 0, "never reached {:?}", Event::$event);)*
         }
     )*};
 }
 
+// Columns: policy, threads that may spin, preemptions, what the threads do, what must happen in
+// some execution.
 models! {
-    race_06_unlock_and_sleep_see_each_other: Steal, 0, Some(3), [twice, lock];
-    two_threads_hand_off: HandOff, 0, Some(3), [twice, lock];
-    two_threads_slices: Slices, 0, Some(3), [twice, lock];
-    two_threads_slices_over: SlicesOver, 0, Some(3), [twice, lock];
-    two_threads_steal_atomic: StealAtomic, 0, Some(3), [twice, lock];
-    two_threads_hand_off_atomic: HandOffAtomic, 0, Some(3), [twice, lock];
-    two_threads_fair: Steal, 0, Some(3), [fair, fair];
-    two_threads_fair_atomic: StealAtomic, 0, Some(3), [fair, fair];
-    race_20_last_waiter_clears_all_flags: Steal, 0, Some(3), [twice, timed];
-    race_18_grant_to_a_waiter_that_is_leaving: HandOff, 0, Some(3), [twice, timed];
-    two_threads_timed_hand_off_atomic: HandOffAtomic, 0, Some(3), [twice, timed];
-    two_threads_try: Steal, 0, Some(3), [twice, tried];
-    two_threads_spin: Steal, 1, Some(2), [lock, lock];
-    two_threads_spin_in_osq: Steal, 2, Some(2), [lock, lock];
-    race_11_cancelled_first_passes_the_baton: Steal, 0, Some(1), [lock, timed, lock];
-    race_12_cancelled_request_is_forgotten: HandOff, 0, Some(1), [lock, timed, lock];
-    three_threads_steal: Steal, 0, Some(1), [lock, lock, lock];
-    race_19_a_thief_leaves_the_request_standing: HandOff, 0, Some(1), [lock, lock, lock];
-    three_threads_hand_off_atomic: HandOffAtomic, 0, Some(1), [lock, lock, lock];
-    three_threads_slices_over: SlicesOver, 0, Some(1), [lock, lock, lock];
+    race_06_unlock_and_sleep_see_each_other: Steal, 0, Some(4), [twice, lock], reaches MutexSleep MutexWake;
+    two_threads_hand_off: HandOff, 0, Some(4), [twice, lock], reaches MutexHandoff;
+    two_threads_steal_atomic: StealAtomic, 0, Some(4), [twice, lock], reaches MutexSleep MutexWake;
+    two_threads_hand_off_atomic: HandOffAtomic, 0, Some(4), [twice, lock], reaches MutexHandoff;
+    two_threads_slices: Slices, 1, Some(2), [twice, lock], reaches MutexOptRetaken MutexDoze;
+    two_threads_slices_over: SlicesOver, 1, Some(2), [twice, lock], reaches MutexOptRetaken MutexHandoff;
+    two_threads_slices_over_timed: SlicesOver, 1, Some(2), [twice, timed], reaches MutexOptRetaken;
+    two_threads_fair: HandOff, 0, Some(4), [fair, lock], reaches MutexHandoff;
+    two_threads_fair_atomic: StealAtomic, 0, Some(4), [fair, fair], reaches MutexHandoff;
+    race_20_last_waiter_clears_all_flags: Steal, 0, Some(4), [twice, timed], reaches MutexLockFail;
+    race_18_grant_to_a_waiter_that_is_leaving: HandOff, 0, Some(4), [twice, timed], reaches MutexHandoff MutexLockFail;
+    two_threads_timed_hand_off_atomic: HandOffAtomic, 0, Some(4), [twice, timed], reaches MutexHandoff MutexLockFail;
+    two_threads_try: Steal, 0, Some(4), [twice, tried], reaches;
+    two_threads_spin: Steal, 1, Some(2), [lock, lock], reaches MutexOptLock;
+    two_threads_spin_in_osq: Steal, 2, Some(2), [lock, lock], reaches OsqHead MutexOptLock;
+    race_11_cancelled_first_passes_the_baton: Steal, 0, Some(3), [lock, timed, lock], reaches MutexLockFail MutexWake;
+    race_12_cancelled_request_is_forgotten: HandOff, 0, Some(3), [lock, timed, lock], reaches MutexLockFail MutexHandoff;
+    three_threads_steal: Steal, 0, Some(3), [lock, lock, lock], reaches MutexWake;
+    race_19_a_thief_leaves_the_request_standing: HandOff, 0, Some(3), [lock, lock, lock], reaches MutexHandoff;
+    three_threads_hand_off_atomic: HandOffAtomic, 0, Some(3), [lock, lock, lock], reaches MutexHandoff;
 }

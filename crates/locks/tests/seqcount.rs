@@ -50,6 +50,7 @@ fn readers_of_a_lock_store_nothing() {
     let lock = Lock::with(Words::new([7; 3]));
     let read = || assert_eq!(lock.read(4), Some(([7; 3], 0)));
     assert_eq!(ops(&lock, read), [loads(2), loads(1), loads(1), loads(1)]);
+    // SAFETY: nobody else writes (1).
     let write = || unsafe { lock.store([8; 3]) };
     let seq = Ops { loads: 1, stores: 2, rmws: 0 };
     assert_eq!(ops(&lock, write), [seq, stores(1), stores(1), stores(1)]);

@@ -34,9 +34,9 @@
 //! | [`SeqLatch`] | the same, and a signal handler reads it: no reader waits for a writer at all |
 //! | [`SeqCount`] | the data and the lock of the writers are yours already |
 //!
-//! All mutexes are 8 bytes beside their data, need no initialisation, are not poisoned by a panic, and
-//! may be used from signal handlers as far as the handler cannot wait for the thread that it
-//! interrupted.
+//! All mutexes are 8 bytes beside their data, need no initialisation and are not poisoned by a
+//! panic. A signal handler may lock and unlock mutexes, as far as it does not wait for the thread
+//! that it interrupted; it must not notify a condition variable that this thread was using.
 
 #![deny(missing_docs)]
 

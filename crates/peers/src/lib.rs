@@ -10,6 +10,7 @@
 mod foreign;
 mod posix;
 mod rust;
+mod seq;
 
 #[cfg(feature = "peers-cxx")]
 mod cxx;
@@ -20,6 +21,7 @@ pub use cxx::{Absl, Nsync, TbbMutex};
 pub use posix::PthreadAdaptive;
 pub use posix::{Pthread, c_library};
 pub use rust::{ParkingLot, Std, Usync};
+pub use seq::{ArcSwapped, ParkingLotRwLock, SeqlockCrate, StdRwLock};
 
 #[cfg(test)]
 mod tests;

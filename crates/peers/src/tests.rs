@@ -5,6 +5,24 @@ use std::time::Duration;
 use lockwright_workloads::mutex_bench::{
     BenchMutex, Interrupt, MutexBench, Rhythm, RoundSpec, Runner,
 };
+use lockwright_workloads::seq_bench::{BenchSeq, SeqBench, SeqRunner, SeqSpec, WriteEvery};
+
+/// What is read is of one write as a whole.
+fn is_whole<S: BenchSeq>() {
+    let every = WriteEvery::Time(Duration::ZERO);
+    let spec = SeqSpec { readers: 2, write_every: every, time: Duration::from_millis(30) };
+    let report = SeqRunner::<S>::NEW.round(&spec, &Interrupt::new()).unwrap();
+    assert_eq!(report.torn, 0);
+    assert!(report.reads.iter().sum::<u64>() > 0);
+}
+
+#[test]
+fn read_mostly_peers_return_whole_values() {
+    is_whole::<crate::StdRwLock>();
+    is_whole::<crate::ParkingLotRwLock>();
+    is_whole::<crate::ArcSwapped>();
+    is_whole::<crate::SeqlockCrate>();
+}
 
 fn excludes<M: BenchMutex>() {
     let spec =

@@ -234,6 +234,12 @@ impl Platform for Counting {
     fn should_yield() -> bool {
         false
     }
+    fn shield(_on: bool) -> bool {
+        false
+    }
+    fn cpus() -> u32 {
+        2
+    }
     fn spinner_cap() -> u32 {
         1
     }

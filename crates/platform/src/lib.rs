@@ -107,6 +107,25 @@ impl<P: Platform> Drop for Me<P> {
     }
 }
 
+/// While it lives, a signal handler of this thread does without queues: it must not wait for
+/// what the interrupted operation holds. For operations that need no slot.
+#[must_use]
+pub struct Shield<P: Platform>(bool, core::marker::PhantomData<(P, *mut ())>);
+
+impl<P: Platform> Shield<P> {
+    /// Puts it up.
+    #[inline]
+    pub fn up() -> Self {
+        Shield(P::shield(true), core::marker::PhantomData)
+    }
+}
+
+impl<P: Platform> Drop for Shield<P> {
+    fn drop(&mut self) {
+        P::shield(self.0);
+    }
+}
+
 /// The world as a lock sees it. See the crate documentation for the implementations.
 ///
 /// All functions are static, so that a lock carries no handle and everything inlines.
@@ -215,6 +234,14 @@ pub trait Platform: Sized + Copy + Send + Sync + 'static {
 
     /// Whether the scheduler wants the CPU back.
     fn should_yield() -> bool;
+
+    /// Tells signal handlers of this thread that it is inside a lock operation, or not any more;
+    /// returns what they were told before. [`enter`](Self::enter) and [`leave`](Self::leave) do it
+    /// too; see [`Shield`].
+    fn shield(on: bool) -> bool;
+
+    /// CPUs in the affinity mask.
+    fn cpus() -> u32;
 
     /// How many threads may spin at a time: usable CPUs (affinity mask and cgroup quota) less
     /// one. 0 on a single CPU: then nobody spins.

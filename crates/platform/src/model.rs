@@ -34,6 +34,8 @@ struct Tables {
 struct State {
     handles: Vec<loom::thread::Thread>,
     free: Vec<u16>,
+    /// Indexed by slot.
+    asleep: [bool; THREADS + 1],
 }
 
 fn words<T: Scalar, const N: usize>() -> [T::Model; N] {
@@ -43,6 +45,9 @@ fn words<T: Scalar, const N: usize>() -> [T::Model; N] {
 std::thread_local! {
     /// Not part of the model: what [`Platform::spinner_cap`] says.
     static SPINNERS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+    /// Not part of the model: counts over all executions of this test, to see that a model
+    /// reaches what it is there for.
+    static COUNTS: [std::cell::Cell<u64>; 48] = const { [const { std::cell::Cell::new(0) }; 48] };
 }
 
 /// Sets how many threads may spin in the models of this test; 0 until set.
@@ -66,7 +71,11 @@ loom::lazy_static! {
             wides: words::<u64, 2>(),
             next_free: Word::new(0),
         }),
-        state: Mutex::new(State { handles: Vec::new(), free: (1..=LOCKS as u16).rev().collect() }),
+        state: Mutex::new(State {
+            handles: Vec::new(),
+            free: (1..=LOCKS as u16).rev().collect(),
+            asleep: [false; THREADS + 1],
+        }),
     };
 }
 
@@ -163,33 +172,40 @@ impl Platform for Model {
             if deadline.is_some() {
                 // Once at any point of the others' progress; a sleep that is repeated waits for
                 // them, or it would be repeated for ever.
-                if me.record().parked.swap(1, Relaxed) != 0 {
+                if me.record().parked.fetch_add(1, Relaxed) != 0 {
                     loom::skip_branch();
                     loom::thread::yield_now();
                 }
                 return Wake::TimedOut;
             }
+            state().asleep[me.slot().get() as usize] = true;
             loom::thread::park();
+            state().asleep[me.slot().get() as usize] = false;
         }
         Wake::Notified
     }
 
     fn unpark(slot: Slot) -> bool {
         Self::thread_record(slot).token.swap(1, AcqRel);
+        // Only a thread that is in park(): loom would also end its wait for something else.
+        let asleep = state().asleep[slot.get() as usize];
         let handle = state().handles.get(slot.get() as usize - 1).cloned();
-        if let Some(thread) = handle {
+        if let Some(thread) = handle
+            && asleep
+        {
             thread.unpark();
         }
         false
     }
 
     fn now() -> u64 {
-        // Later than any deadline a test gives, so that a timed wait that has slept once is over.
-        1 << 40
+        // The number of timed sleeps of this thread: a deadline of 1 is over after the first.
+        Self::thread_record(my_slot()).parked.load(Relaxed).into()
     }
 
     fn ticks() -> u64 {
-        0
+        // Not 0, which stands for "no slice".
+        1
     }
 
     fn ticks_of(ns: u64) -> u64 {
@@ -230,6 +246,14 @@ impl Platform for Model {
         false
     }
 
+    fn shield(_on: bool) -> bool {
+        false
+    }
+
+    fn cpus() -> u32 {
+        SPINNERS.get() + 1
+    }
+
     fn spinner_cap() -> u32 {
         SPINNERS.get()
     }
@@ -250,9 +274,11 @@ impl Platform for Model {
         state().free.push(id.get());
     }
 
-    fn count(_index: usize, _n: u64) {}
+    fn count(index: usize, n: u64) {
+        COUNTS.with(|counts| counts[index].set(counts[index].get() + n));
+    }
 
-    fn counted(_index: usize) -> u64 {
-        0
+    fn counted(index: usize) -> u64 {
+        COUNTS.with(|counts| counts[index].get())
     }
 }

@@ -7,4 +7,6 @@
 #![forbid(unsafe_code)]
 
 pub mod mutex_bench;
+pub mod node_mask;
+pub mod seq_bench;
 pub mod work;

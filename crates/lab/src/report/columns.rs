@@ -20,7 +20,7 @@ pub(super) struct Column<R> {
     cell: fn(&R) -> String,
 }
 
-fn column<R>(head: &'static str, cell: fn(&R) -> String) -> Column<R> {
+pub(super) fn column<R>(head: &'static str, cell: fn(&R) -> String) -> Column<R> {
     Column { head, cell }
 }
 

@@ -2,14 +2,14 @@
 
 use std::io::{self, Write};
 
-use crate::results::MutexBenchResult;
+use serde::Serialize;
 
 /// Writes the record, indented, with a newline at the end.
 ///
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write(result: &MutexBenchResult, mut out: impl Write) -> io::Result<()> {
+pub fn write(result: &impl Serialize, mut out: impl Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut out, result)?;
     writeln!(out)
 }
@@ -18,7 +18,7 @@ pub fn write(result: &MutexBenchResult, mut out: impl Write) -> io::Result<()> {
 mod tests {
     use super::super::example;
     use super::*;
-    use crate::results::SCHEMA_VERSION;
+    use crate::results::{MutexBenchResult, SCHEMA_VERSION};
 
     #[test]
     fn what_is_written_is_what_is_read() {

@@ -4,21 +4,13 @@ use comfy_table::presets::ASCII_MARKDOWN;
 
 use super::Shown;
 use super::columns::{self, cell_title, grid, legend, uncontended_title};
-use crate::results::MutexBenchResult;
+use crate::machine::Machine;
+use crate::results::{MutexBenchResult, Timing};
 
 /// The whole result as markdown.
 pub fn render(result: &MutexBenchResult, shown: Shown) -> String {
-    let mut text = format!(
-        "`{}`\n\n{}; PAUSE {:.1} ns; {} rounds of {:.0} ms\n",
-        result.command_line.join(" "),
-        result.machine.summary(),
-        result.machine.pause_ns,
-        result.plan.rounds,
-        1e3 * result.plan.round_s,
-    );
-    if !result.complete {
-        text += "\n**Interrupted: later rounds are missing.**\n";
-    }
+    let mut text =
+        heading(&result.command_line, &result.machine, &result.plan.timing(), result.complete);
     let mut push = |title: &str, table: String| {
         text += &format!("\n### {title}\n\n{table}\n");
     };
@@ -39,6 +31,27 @@ pub fn render(result: &MutexBenchResult, shown: Shown) -> String {
     text.push('\n');
     for line in legend(result) {
         text += &format!("- {line}\n");
+    }
+    text
+}
+
+/// The command, the machine, and what was run on it.
+pub(super) fn heading(
+    command_line: &[String],
+    machine: &Machine,
+    plan: &Timing,
+    complete: bool,
+) -> String {
+    let mut text = format!(
+        "`{}`\n\n{}; PAUSE {:.1} ns; {} rounds of {:.0} ms\n",
+        command_line.join(" "),
+        machine.summary(),
+        machine.pause_ns,
+        plan.rounds,
+        1e3 * plan.round_s,
+    );
+    if !complete {
+        text += "\n**Interrupted: later rounds are missing.**\n";
     }
     text
 }

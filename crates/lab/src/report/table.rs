@@ -5,11 +5,12 @@ use comfy_table::presets::NOTHING;
 
 use super::Shown;
 use super::columns::{self, Column, cell_title, grid, legend, uncontended_title};
-use crate::results::{CellResult, MutexBenchResult};
+use crate::machine::Machine;
+use crate::results::{CellResult, MutexBenchResult, Timing};
 
 /// The whole result as plain text: no colours, no control characters, lines end in newlines.
 pub fn render(result: &MutexBenchResult, shown: Shown) -> String {
-    let mut text = heading(result);
+    let mut text = heading(&result.machine, &result.plan.timing(), result.complete);
     if let Some(uncontended) = &result.uncontended {
         let table = grid(&columns::uncontended(), uncontended.rows.iter(), NOTHING);
         push_group(&mut text, &uncontended_title(uncontended), lines(&table).into_iter());
@@ -25,17 +26,16 @@ pub fn render(result: &MutexBenchResult, shown: Shown) -> String {
     text
 }
 
-fn heading(result: &MutexBenchResult) -> String {
-    let machine = &result.machine;
+/// The machine, and what was run on it.
+pub(super) fn heading(machine: &Machine, plan: &Timing, complete: bool) -> String {
     let mut text = format!("{}\n", machine.summary());
     text += &format!("PAUSE {:.1} ns", machine.pause_ns);
     if let Some(ns) = machine.line_transfer_ns {
         text += &format!(", cache line transfer {ns:.0} ns");
     }
-    let plan = &result.plan;
     text +=
         &format!("; {} rounds of {:.0} ms, seed {}", plan.rounds, 1e3 * plan.round_s, plan.seed);
-    if !result.complete {
+    if !complete {
         text += "; INTERRUPTED, later rounds are missing";
     }
     text.push('\n');
@@ -60,7 +60,7 @@ fn push_groups<R>(
     }
 }
 
-fn push_group(text: &mut String, title: &str, lines: impl Iterator<Item = String>) {
+pub(super) fn push_group(text: &mut String, title: &str, lines: impl Iterator<Item = String>) {
     text.push('\n');
     text.push_str(title);
     text.push('\n');
@@ -71,7 +71,7 @@ fn push_group(text: &mut String, title: &str, lines: impl Iterator<Item = String
 }
 
 /// The lines of a table, one blank between columns.
-fn lines(table: &Table) -> Vec<String> {
+pub(super) fn lines(table: &Table) -> Vec<String> {
     let mut table = table.clone();
     for (index, column) in table.column_iter_mut().enumerate() {
         column.set_padding((u16::from(index > 0), 0));

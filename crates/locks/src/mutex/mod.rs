@@ -8,10 +8,11 @@
 //! (policy [`Policy::ATOMIC_UNLOCK`]: one atomic operation); what only a contended lock needs
 //! lives in a [contention record](crate::record).
 //!
-//! *Guarantees*: mutual exclusion; bounded bypass (a first waiter asks for a hand-off after
-//! [`Policy::HANDOFF_NS`] or at the end of a slice, and from the next unlock that can see the
-//! request nobody passes it); starvation-free; try_lock never fails spuriously on a free lock;
-//! abortable by deadline. *Does not guarantee*: FIFO among runners; re-entry (deadlock);
+//! *Guarantees*: mutual exclusion; a first waiter asks for a hand-off [`Policy::HANDOFF_NS`] after
+//! it began to wait, or at the end of a slice, and gets the lock from the first unlock that begins
+//! after its request and finds the queue's guard free within 2 us; try_lock never fails spuriously
+//! on a free lock; abortable by deadline (looked at between spins of at most 20 us). *Does not guarantee*: a bound for a
+//! thread that has no slot (it only tries in turn); FIFO among runners; re-entry (deadlock);
 //! priority inheritance; use across processes. *Fork*: the child may use locks that were free or
 //! its own; locks held by other threads stay held. *Poisoning*: none.
 //! *Cost*: 8 bytes; one atomic operation for an uncontended lock and unlock (two with atomic
@@ -112,7 +113,8 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     /// Acquires the mutex if it is free.
     #[inline]
     pub fn try_lock(&self) -> bool {
-        let got = self.try_fast();
+        // Only the word with index and flags can fail by itself: try_acquire tries again.
+        let got = self.try_fast() || (W::ATOMIC_UNLOCK && self.try_acquire());
         if got {
             self.acquired();
         }

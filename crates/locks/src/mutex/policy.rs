@@ -78,6 +78,9 @@ pub struct Kernel;
 
 impl Policy for Kernel {
     const NAME: &'static str = "kernel";
+    // A change of owner is no reason to stop.
+    const RETAKES: u32 = u32::MAX;
+    const EAGER_POLLS: u32 = 0;
 }
 
 /// The default: two regimes, alternate and slice.

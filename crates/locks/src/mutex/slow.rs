@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use lockwright_platform::{Me, Pace, Platform, Slot, Until, Word};
+use lockwright_platform::{Me, Pace, Platform, Shield, Slot, Until, Word};
 
 use super::policy::NEVER;
 use super::spin::Spun;
@@ -10,6 +10,9 @@ use super::{Policy, RawMutex};
 use crate::events::{Event, inc};
 use crate::osq;
 use crate::record::{Guarded, Record, attach, ctl, my_state, node, state, waiter_state};
+
+/// How long an unlock waits for the guard, to pass the lock on.
+const HANDOFF_GUARD_NS: u64 = 2_000;
 
 /// Bounds of the sleeps of a waiter that has no queue node.
 const NO_NODE_SLEEP_NS: (u64, u64) = (50_000, 1_000_000);
@@ -29,9 +32,10 @@ struct First {
 }
 
 impl<P: Platform, W: Policy> RawMutex<P, W> {
-    /// Whether one CPU to spare makes a queue for spinners needless: the scheduler admits one.
+    /// Whether there is but one CPU beside the owner's: then the scheduler admits one spinner, and
+    /// no queue is needed for that.
     fn one_spinner() -> bool {
-        P::spinner_cap() <= 1
+        P::cpus() <= 2
     }
 
     #[cold]
@@ -39,18 +43,26 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         // Ordering: Acquire, [record.attach]: the record's words are looked at
         let record = ctl::record(self.ctl.load(Acquire)).map(Record::<P>::at);
         let mut retaken = false;
-        // Nobody waits yet: no need to tell anybody that we do, if it is short.
         // Ordering: Relaxed, hint (a slice that runs is only a reason not to spin)
         if record.is_none_or(|r| Self::one_spinner() && r.slice_end().load(Relaxed) == 0) {
-            match if self.spin_eagerly() { Spun::Acquired } else { self.spin() } {
-                Spun::Acquired => {
-                    self.acquired();
-                    inc::<P>(Event::MutexOptLock);
-                    return true;
-                }
-                end => retaken = end == Spun::Retaken,
+            // Nobody waits yet, or nobody else can run: no need to tell anybody that we do, if it
+            // is short. With more CPUs it must be short.
+            let spun = match self.spin_eagerly() {
+                true => Spun::Acquired,
+                false if Self::one_spinner() => self.spin(),
+                false => Spun::Gave,
+            };
+            if spun == Spun::Acquired {
+                self.acquired();
+                inc::<P>(Event::MutexOptLock);
+                return true;
             }
-            if !retaken && self.yield_to_owner() {
+            retaken = spun == Spun::Retaken;
+            if deadline.is_some_and(|at| P::now() >= at) {
+                inc::<P>(Event::MutexLockFail);
+                return false;
+            }
+            if Self::one_spinner() && !retaken && self.yield_to_owner() {
                 return true;
             }
         }
@@ -142,7 +154,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         let mut first = First {
             handoff_at: match W::HANDOFF_NS {
                 NEVER => NEVER,
-                ns => P::ticks() + P::ticks_of(ns),
+                ns => P::ticks().saturating_add(P::ticks_of(ns)),
             },
             doze_ns: W::DOZE_NS,
             asked: false,
@@ -178,7 +190,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         self.forget_wake();
         // Ordering: Relaxed, hint (what the policy goes by)
         let slice_end = record.slice_end().load(Relaxed);
-        if W::SLICES && slice_end != 0 && P::ticks() < slice_end {
+        if Self::slice_left(slice_end).is_some() {
             return self.try_in_slice(me, record, first);
         }
         if self.try_acquire() {
@@ -295,6 +307,14 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             && self.leave_queue(me, record)
     }
 
+    /// What is left of a slice, in ticks. A slice that has more left than slices last is over: the
+    /// counter has gone backwards (another machine, a long sleep).
+    fn slice_left(end: u64) -> Option<u64> {
+        let left = end.wrapping_sub(P::ticks());
+        let running = W::SLICES && end != 0 && left != 0 && left <= P::ticks_of(W::SLICE_NS);
+        running.then_some(left)
+    }
+
     fn ns_of(ticks: u64) -> u64 {
         ticks.saturating_mul(1_000) / P::ticks_of(1_000).max(1)
     }
@@ -309,14 +329,12 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     ) -> bool {
         // Ordering: Relaxed, hint (what the policy goes by)
         let slice_end = record.slice_end().load(Relaxed);
-        let ticks = P::ticks();
         let soonest = |at: u64| Some(deadline.map_or(at, |d| d.min(at)));
-        if W::SLICES && slice_end != 0 && ticks < slice_end {
+        if let Some(left) = Self::slice_left(slice_end) {
             // A doze: no unlock is asked to end it, so the owner makes no system calls.
             inc::<P>(Event::MutexDoze);
-            let left = Self::ns_of(slice_end - ticks);
-            P::park(me, soonest(P::now() + first.doze_ns.min(left)));
-            first.doze_ns *= 2;
+            P::park(me, soonest(P::now() + first.doze_ns.min(Self::ns_of(left))));
+            first.doze_ns = first.doze_ns.saturating_mul(2);
             P::check_in(me);
             return false;
         }
@@ -333,7 +351,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         let at = if first.asked || first.handoff_at == NEVER {
             deadline
         } else {
-            soonest(P::now() + Self::ns_of(first.handoff_at.saturating_sub(ticks)))
+            soonest(P::now() + Self::ns_of(first.handoff_at.saturating_sub(P::ticks())))
         };
         P::park(me, at);
         inc::<P>(Event::MutexSleep);
@@ -422,7 +440,9 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         let Some(id) = ctl::record(word) else {
             return self.no_heir();
         };
-        let Some(guarded) = Record::<P>::at(id).try_acquire() else {
+        // A signal handler that finds the guard taken by its own thread must not wait for it.
+        let _shield = Shield::<P>::up();
+        let Some(guarded) = Record::<P>::at(id).acquire_within(HANDOFF_GUARD_NS) else {
             return false;
         };
         // Ordering: Relaxed, sequence (inside the guard, [record.guard])
@@ -462,8 +482,11 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         let record = Record::<P>::at(id);
         // Ordering: Relaxed, hint (what the policy goes by)
         let slice_end = record.slice_end().load(Relaxed);
+        if slice_end == 0 || Self::slice_left(slice_end).is_some() {
+            return;
+        }
         let over = P::ticks().wrapping_sub(slice_end);
-        if slice_end == 0 || over > u64::MAX / 2 || over < P::ticks_of(W::SLICE_GRACE_NS) {
+        if over < P::ticks_of(W::SLICE_GRACE_NS) {
             return;
         }
         let Some(first) = record.first() else {
@@ -478,50 +501,82 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         }
     }
 
+    /// The mutex's address, for comparison only.
+    fn address(&self) -> [u32; 2] {
+        let address = core::ptr::from_ref(self).addr() as u64;
+        [address as u32, (address >> 32) as u32]
+    }
+
+    /// Notes in a condition waiter's node which mutex it will return with.
+    pub(crate) fn note_in(&self, me: &Me<P>) {
+        for (word, half) in node::MUTEX.into_iter().zip(self.address()) {
+            // Ordering: Relaxed, init (published by the guard, [record.guard])
+            me.record().words[word].store(half, Relaxed);
+        }
+    }
+
+    fn is_noted_in(&self, slot: Slot) -> bool {
+        let words = &P::thread_record(slot).words;
+        // Ordering: Relaxed, sequence (noted before the waiter queued, [record.guard])
+        node::MUTEX.into_iter().zip(self.address()).all(|(w, half)| words[w].load(Relaxed) == half)
+    }
+
     /// Appends a batch of sleeping threads, linked by `node::CHAIN`, to the queue; they wake one
-    /// by one as the lock comes to them. False: there is no record for them.
-    pub(crate) fn requeue(&self, first: Slot) -> bool {
+    /// by one as the lock comes to them. Those that wait with another mutex are returned, as a
+    /// chain; all of them if there is no record for the queue.
+    pub(crate) fn requeue(&self, first: Slot) -> Option<Slot> {
         let Some(guarded) = attach::<P>(&self.ctl) else {
-            return false;
+            return Some(first);
         };
-        let mut moved = 0;
+        let (mut strangers, mut moved) = (None, 0);
         let mut rest = Some(first);
         while let Some(slot) = rest {
+            let chain = &P::thread_record(slot).words[node::CHAIN];
             // Ordering: Relaxed, sequence (written before the first one's state,
             // [condvar.notify], which the caller has acquired)
-            rest = Slot::new(P::thread_record(slot).words[node::CHAIN].load(Relaxed) as u16);
+            rest = Slot::new(chain.load(Relaxed) as u16);
+            if !self.is_noted_in(slot) {
+                // Ordering: Relaxed, owner-only (the chain is this thread's)
+                chain.store(strangers.map_or(0, |s: Slot| s.get().into()), Relaxed);
+                strangers = Some(slot);
+                continue;
+            }
             guarded.push_back(slot, state::CHAINED);
+            // Ordering: Release, [mutex.grant]: the waiter looks for its record and its place
+            waiter_state::<P>(slot).store(state::WAITING, Release);
             moved += 1;
             inc::<P>(Event::CondRequeue);
         }
         guarded.add_users(moved);
-        let mut rest = Some(first);
-        while let Some(slot) = rest {
-            rest = guarded.next(slot);
-            // Ordering: Release, [mutex.grant]: the waiter looks for its record and its place
-            waiter_state::<P>(slot).store(state::WAITING, Release);
-        }
+        let record = guarded.record();
         // Only now: an unlock may honour the request at once, and a waiter that it wakes must
         // find that it waits for the mutex, or it would sleep again with the request taken down.
         // Ordering: Release, [mutex.ask]: publishes the queue to the unlock that sees it
         self.ctl.fetch_or(ctl::WAKE, Release);
+        guarded.leave(&self.ctl);
         inc::<P>(Event::FenceHeavy);
         // Ordering: fence_heavy, [mutex.dekker]: store-load, the request against the look at the
         // lock; the caller itself may queue behind those it moved, and wake nobody
         P::fence_heavy();
-        let first = if self.is_locked() { None } else { guarded.first() };
-        guarded.leave(&self.ctl);
-        if let Some(first) = first {
+        if !self.is_locked()
+            && let Some(first) = record.first()
+        {
             P::unpark(first);
         }
-        true
+        strangers
     }
 
     /// The rest of a condition wait for a thread that [`requeue`](Self::requeue) has queued.
-    pub(crate) fn wait_requeued(&self, me: &Me<P>) {
+    pub(crate) fn wait_requeued(&self, me: Me<P>) {
         // Ordering: Acquire, [record.attach]: the record cannot be detached while we are its user
-        let id = ctl::record(self.ctl.load(Acquire)).expect("a waiter keeps the record attached");
-        self.wait_queued(me, Record::at(id), None);
+        match ctl::record(self.ctl.load(Acquire)) {
+            Some(id) => _ = self.wait_queued(&me, Record::at(id), None),
+            None => {
+                debug_assert!(false, "a waiter keeps the record attached");
+                drop(me);
+                self.lock();
+            }
+        }
     }
 
     /// Locking without a queue node: sleeps and tries in turn.

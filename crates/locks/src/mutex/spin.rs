@@ -92,6 +92,9 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             if free && self.try_fast() {
                 return Spun::Acquired;
             }
+            if P::ticks() >= end {
+                break Spun::Gave;
+            }
             if count != seen {
                 // Polls that saw a change, not acquisitions: a timer tick of absence must not
                 // look like a crowd.

@@ -49,7 +49,7 @@ pub(super) fn ticks_of(ns: u64) -> u64 {
     if rate == 0 {
         rate = calibrate();
     }
-    (ns * u64::from(rate)) >> 10
+    ns.saturating_mul(rate.into()) >> 10
 }
 
 #[inline]
@@ -144,7 +144,7 @@ fn ordered_ticks() -> u64 {
 /// Measures both once, in about 15 us: the shortest of three runs, so that an interrupt in one
 /// of them does no harm.
 #[cold]
-fn calibrate() -> u32 {
+pub(super) fn calibrate() -> u32 {
     const PAUSES: u64 = 64;
     let (mut best_ns, mut best_ticks) = (u64::MAX, 0);
     for _ in 0..3 {

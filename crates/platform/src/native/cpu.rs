@@ -1,7 +1,7 @@
 //! Where a thread runs, and what was last seen of each CPU.
 
-use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicIsize, AtomicU32};
 
 use crate::{NO_CPU, Slot};
 
@@ -21,7 +21,7 @@ pub(super) fn stamp(cpu: u16) -> &'static AtomicU32 {
 
 /// Notes that the thread in `slot` is on `cpu` and in a slow path.
 pub(super) fn check_in(cpu: u16, slot: Slot) {
-    if cpu == NO_CPU {
+    if !is_known(cpu) {
         return;
     }
     let stamp = stamp(cpu);
@@ -38,88 +38,119 @@ pub(super) fn last_seen(cpu: u16) -> u16 {
 }
 
 /// The current CPU from the rseq area that glibc (2.35 and later) registers for each thread:
-/// one load. Without it the answer is [`NO_CPU`].
+/// two loads. Without it the answer is [`NO_CPU`] or another number that [`is_known`] rejects.
 #[inline(always)]
 pub(super) fn current() -> u16 {
-    rseq::cpu()
-}
-
-#[cfg(all(target_arch = "x86_64", target_env = "gnu", not(miri)))]
-mod rseq {
-    unsafe extern "C" {
-        static __rseq_offset: isize;
-    }
-
-    /// `cpu_id` of `struct rseq`: the second 32-bit word. Negative while unregistered, which
-    /// becomes `NO_CPU` or a number that no thread stores; both are only hints.
-    #[inline(always)]
-    pub(super) fn cpu() -> u16 {
-        let cpu: u32;
-        // SAFETY: glibc keeps `struct rseq` at thread pointer + __rseq_offset in every thread's
-        // static TLS, registered or not; the load reads 4 bytes of it.
-        unsafe {
-            core::arch::asm!(
-                "mov {cpu:e}, dword ptr fs:[{offset} + 4]",
-                offset = in(reg) __rseq_offset,
-                cpu = out(reg) cpu,
-                options(nostack, readonly, preserves_flags)
-            );
-        }
-        cpu as u16
+    // Ordering: Relaxed, hint (set once before main; 0 means that there is no such area)
+    match RSEQ_OFFSET.load(Relaxed) {
+        0 => NO_CPU,
+        offset => rseq_cpu(offset),
     }
 }
 
-#[cfg(all(target_arch = "aarch64", target_env = "gnu", not(miri)))]
-mod rseq {
-    unsafe extern "C" {
-        static __rseq_offset: isize;
-    }
-
-    /// As on x86-64, from the thread pointer in TPIDR_EL0.
-    #[inline(always)]
-    pub(super) fn cpu() -> u16 {
-        let cpu: u32;
-        // SAFETY: as on x86-64.
-        unsafe {
-            core::arch::asm!(
-                "mrs {tp}, tpidr_el0",
-                "add {tp}, {tp}, {offset}",
-                "ldr {cpu:w}, [{tp}, #4]",
-                tp = out(reg) _,
-                offset = in(reg) __rseq_offset,
-                cpu = lateout(reg) cpu,
-                options(nostack, readonly, preserves_flags)
-            );
-        }
-        cpu as u16
-    }
+/// Whether this is the number of a CPU. An area that is not registered holds -1 or -2.
+#[inline]
+pub(super) fn is_known(cpu: u16) -> bool {
+    cpu < 0xff00
 }
 
-#[cfg(any(
-    miri,
-    not(all(any(target_arch = "x86_64", target_arch = "aarch64"), target_env = "gnu"))
-))]
-mod rseq {
-    pub(super) fn cpu() -> u16 {
-        crate::NO_CPU
-    }
+/// Distance of `struct rseq` from the thread pointer; 0 if there is none.
+static RSEQ_OFFSET: AtomicIsize = AtomicIsize::new(0);
+
+/// Looks for the rseq area. By name at run time, so that the library loads with a C library that
+/// has none.
+pub(super) fn find_rseq() {
+    // SAFETY: the name is a C string; the symbol, where it exists, is a ptrdiff_t constant.
+    let offset = unsafe {
+        let symbol = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr());
+        if symbol.is_null() { 0 } else { *symbol.cast::<isize>() }
+    };
+    // Ordering: Relaxed, hint (set once before main)
+    RSEQ_OFFSET.store(offset, Relaxed);
 }
 
-/// CPUs this process may use: the affinity mask, and the cgroup's CPU quota rounded up. Looked
-/// up once: a mask that shrinks later costs spinning that ends by its deadline.
-pub(super) fn usable() -> u32 {
-    static USABLE: AtomicU32 = AtomicU32::new(0);
+/// `cpu_id` of `struct rseq`, its second 32-bit word.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+fn rseq_cpu(offset: isize) -> u16 {
+    let cpu: u32;
+    // SAFETY: glibc keeps `struct rseq` at thread pointer + __rseq_offset in every thread's
+    // static TLS, registered or not; the load reads 4 bytes of it.
+    unsafe {
+        core::arch::asm!(
+            "mov {cpu:e}, dword ptr fs:[{offset} + 4]",
+            offset = in(reg) offset,
+            cpu = out(reg) cpu,
+            options(nostack, readonly, preserves_flags)
+        );
+    }
+    cpu as u16
+}
+
+/// As on x86-64, from the thread pointer in TPIDR_EL0.
+#[cfg(all(target_arch = "aarch64", not(miri)))]
+#[inline(always)]
+fn rseq_cpu(offset: isize) -> u16 {
+    let cpu: u32;
+    // SAFETY: as on x86-64.
+    unsafe {
+        core::arch::asm!(
+            "mrs {tp}, tpidr_el0",
+            "add {tp}, {tp}, {offset}",
+            "ldr {cpu:w}, [{tp}, #4]",
+            tp = out(reg) _,
+            offset = in(reg) offset,
+            cpu = lateout(reg) cpu,
+            options(nostack, readonly, preserves_flags)
+        );
+    }
+    cpu as u16
+}
+
+#[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+fn rseq_cpu(_offset: isize) -> u16 {
+    NO_CPU
+}
+
+/// CPUs in the affinity mask, and what the cgroup's quota leaves of them. Looked up once: a mask
+/// that shrinks later costs spinning that ends by its deadline.
+static CPUS_ALLOWED: AtomicU32 = AtomicU32::new(0);
+static CPUS_PAID: AtomicU32 = AtomicU32::new(0);
+
+pub(super) fn allowed() -> u32 {
     // Ordering: Relaxed, hint (looked up twice at worst)
-    match USABLE.load(Relaxed) {
-        0 => {
-            // std reads sched_getaffinity and the cgroup quotas (v1 and v2).
-            let n = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
-            // Ordering: Relaxed, hint (looked up twice at worst)
-            USABLE.store(n, Relaxed);
-            n
-        }
+    match CPUS_ALLOWED.load(Relaxed) {
+        0 => count().0,
         n => n,
     }
+}
+
+pub(super) fn usable() -> u32 {
+    // Ordering: Relaxed, hint (looked up twice at worst)
+    match CPUS_PAID.load(Relaxed) {
+        0 => count().1,
+        n => n,
+    }
+}
+
+/// Counts both. Allocates and reads files: done before `main`.
+pub(super) fn count() -> (u32, u32) {
+    // std takes the affinity mask and the quotas of cgroups v1 and v2 into account.
+    let paid = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    let allowed = affinity().unwrap_or(paid).max(paid);
+    // Ordering: Relaxed, hint (looked up twice at worst) (block)
+    CPUS_ALLOWED.store(allowed, Relaxed);
+    CPUS_PAID.store(paid, Relaxed);
+    (allowed, paid)
+}
+
+fn affinity() -> Option<u32> {
+    // SAFETY: an all-zero cpu_set_t is a valid, empty set.
+    let mut set: libc::cpu_set_t = unsafe { core::mem::zeroed() };
+    // SAFETY: `set` is valid and its size is given.
+    let r = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) };
+    // SAFETY: CPU_COUNT reads the set.
+    (r == 0).then(|| unsafe { libc::CPU_COUNT(&set) } as u32)
 }
 
 /// The NUMA node of `cpu`, 0 where the system does not tell. One directory look-up per CPU and

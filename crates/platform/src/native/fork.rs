@@ -1,10 +1,10 @@
 //! What a forked child must forget.
 //!
 //! The child has one thread; records of the others name threads that do not exist there. Locks
-//! that another thread held stay held, as POSIX says.
-
-use core::sync::atomic::AtomicBool;
-use core::sync::atomic::Ordering::Relaxed;
+//! that another thread held stay held, as POSIX says. The handler is registered before `main`, so
+//! that it runs before handlers of the program, which may unlock what they locked for the fork.
+//! A fork in a signal handler that interrupted a lock operation is not supported: the operation
+//! would go on in the child without its record.
 
 use super::{membarrier, slots};
 
@@ -13,16 +13,11 @@ extern "C" fn in_child() {
     slots::forget_others();
 }
 
-/// Registers the handler, once per process: before the first slot is handed out.
+/// Registers the handler.
 pub(super) fn arm() {
-    static ARMED: AtomicBool = AtomicBool::new(false);
-    // Ordering: Relaxed, hint (one thread wins; a fork beside the first contended wait of the
-    // process is the program's race with itself)
-    if !cfg!(miri) && !ARMED.swap(true, Relaxed) {
-        // SAFETY: `in_child` is an extern "C" function without arguments, as pthread_atfork
-        // asks, and async-signal-safe: atomics and one system call.
-        unsafe { pthread_atfork(None, None, Some(in_child)) };
-    }
+    // SAFETY: `in_child` is an extern "C" function without arguments, as pthread_atfork asks, and
+    // async-signal-safe: atomics and one system call.
+    unsafe { pthread_atfork(None, None, Some(in_child)) };
 }
 
 unsafe extern "C" {

@@ -4,7 +4,8 @@
 //! an unlocking thread needs none of its own. The kernel does this with
 //! `membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)` (Linux 4.14).
 //!
-//! `LIGHT` says that the process is registered. It is set by a constructor before `main`; while
+//! `LIGHT` says that the process is registered. It is set by a constructor before `main` (or
+//! before `dlopen` returns, so before any lock of this library is used); while
 //! it is not set (no constructor has run, the kernel has no membarrier, or under Miri), the light
 //! side is a full fence too, so the pair keeps its contract at every moment: a light side that
 //! saw `LIGHT` clear fences by itself, and one that saw it set runs in a registered process.
@@ -49,8 +50,21 @@ pub(super) fn heavy() {
     if LIGHT.load(Relaxed) {
         // Ordering: Relaxed, stat
         HEAVY_CALLS.fetch_add(1, Relaxed);
-        membarrier(PRIVATE_EXPEDITED);
+        if !membarrier(PRIVATE_EXPEDITED) {
+            refused();
+        }
     }
+}
+
+/// The kernel does not do it any more (a seccomp filter installed after the start, no memory):
+/// from now on each light side fences by itself. One that has just looked at `LIGHT` does not; a
+/// millisecond later its store is seen by everybody.
+#[cold]
+fn refused() {
+    // Ordering: Relaxed, hint (either value is safe, see the module documentation)
+    LIGHT.store(false, Relaxed);
+    super::futex::sleep(1_000_000);
+    full();
 }
 
 /// How many membarrier system calls the process has made.
@@ -72,17 +86,3 @@ fn membarrier(command: libc::c_int) -> bool {
     // SAFETY: membarrier takes no pointers; an unknown command returns an error.
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
 }
-
-#[cfg(not(miri))]
-extern "C" fn constructor() {
-    register();
-}
-
-// A registration later than the first lock would leave full fences on the fast path until then,
-// and costs milliseconds once there are threads.
-#[cfg(not(miri))]
-#[used]
-// SAFETY: .init_array holds pointers to functions of this signature; `constructor` makes one
-// system call and one store and needs nothing that is set up later.
-#[unsafe(link_section = ".init_array")]
-static CONSTRUCTOR: extern "C" fn() = constructor;

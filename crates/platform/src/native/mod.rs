@@ -17,6 +17,8 @@ mod membarrier;
 mod park;
 mod slots;
 mod spin;
+#[cfg(not(miri))]
+mod start;
 
 pub use membarrier::heavy_calls;
 pub use slots::{CAPACITY, SlotHoard, slots_in_use};
@@ -148,13 +150,22 @@ impl Platform for Native {
             return false;
         }
         let its = record.cpu.load(Relaxed);
-        its == crate::NO_CPU || (its != cpu::current() && cpu::last_seen(its) == slot.get())
+        !cpu::is_known(its) || (its != cpu::current() && cpu::last_seen(its) == slot.get())
     }
 
     #[inline]
     fn should_yield() -> bool {
         // Linux tells a thread nothing of the kind; the deadline of each wait stands in for it.
         false
+    }
+
+    #[inline]
+    fn cpus() -> u32 {
+        cpu::allowed()
+    }
+
+    fn shield(on: bool) -> bool {
+        slots::shield(on)
     }
 
     #[inline]

@@ -7,13 +7,14 @@
 //! ```text
 //! Edges
 //!  [slots.free]  Pool::put: head exchange Release -> Pool::take: head load Acquire  publishes the record's link and words
+//!  [slots.busy]  shield: compiler fence SeqCst <-> a signal handler's enter: compiler fence SeqCst  forbids that a handler finds the guard taken and the flag clear
 //! ```
 
 use core::cell::Cell;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-use super::{Native, fork};
+use super::Native;
 use crate::{COUNTERS, LockRecord, Me, RecordId, Slot, ThreadRecord};
 
 /// Records in each table, one less being usable (index 0 means none).
@@ -109,7 +110,7 @@ impl Pool {
         self.head.store(0, Relaxed);
         self.taken.store(0, Relaxed);
         let high = self.high.load(Relaxed);
-        for slot in (1..high as u16).filter_map(Slot::new).filter(|s| Some(*s) != keep) {
+        for slot in (1..high).filter_map(|i| Slot::new(i as u16)).filter(|s| Some(*s) != keep) {
             self.taken.fetch_add(1, Relaxed);
             self.put(slot, link(slot));
         }
@@ -160,21 +161,50 @@ struct Here {
 }
 
 std::thread_local! {
+    // No destructor: it must work in other destructors and in signal handlers.
     static HERE: Here = const { Here { slot: Cell::new(0), busy: Cell::new(false) } };
-    static AT_EXIT: AtExit = const { AtExit };
 }
 
-/// Gives the thread's slot back when the thread ends.
-struct AtExit;
+/// The pthread key whose destructor gives the thread's slot back, plus 1; 0 before it is made. A
+/// key, not a Rust destructor: the C library runs it after those, and setting it allocates
+/// nothing (for the first 32 keys of a process).
+static KEY: AtomicU32 = AtomicU32::new(0);
 
-impl Drop for AtExit {
-    fn drop(&mut self) {
-        HERE.with(|here| {
-            if let Some(slot) = Slot::new(here.slot.take()) {
-                put_slot(slot);
-            }
-        });
+extern "C" fn at_thread_exit(_slot: *mut libc::c_void) {
+    HERE.with(|here| {
+        if let Some(slot) = Slot::new(here.slot.take()) {
+            put_slot(slot);
+        }
+    });
+}
+
+/// Makes the key; `None` if the process has no keys left (then slots are borrowed).
+pub(super) fn make_key() -> Option<libc::pthread_key_t> {
+    // Ordering: Relaxed, hint (a key is a number; the loser of a race deletes its own)
+    if let Some(key) = KEY.load(Relaxed).checked_sub(1) {
+        return Some(key);
     }
+    let mut key = 0;
+    // SAFETY: `key` is a valid place; the destructor is an extern "C" function that cannot unwind.
+    if unsafe { libc::pthread_key_create(&mut key, Some(at_thread_exit)) } != 0 {
+        return None;
+    }
+    // Ordering: Relaxed, hint (as above)
+    match KEY.compare_exchange(0, key + 1, Relaxed, Relaxed) {
+        Ok(_) => Some(key),
+        Err(theirs) => {
+            // SAFETY: this thread made the key, and nobody else knows it.
+            unsafe { libc::pthread_key_delete(key) };
+            Some(theirs - 1)
+        }
+    }
+}
+
+/// Asks the C library to run [`at_thread_exit`] in this thread.
+fn will_return(slot: Slot) -> bool {
+    let value = core::ptr::without_provenance_mut(slot.get().into());
+    // SAFETY: the key was made by make_key() and is never deleted; the value is not dereferenced.
+    make_key().is_some_and(|key| unsafe { libc::pthread_setspecific(key, value) } == 0)
 }
 
 fn take_slot() -> Option<Slot> {
@@ -189,30 +219,42 @@ pub(super) fn my_slot() -> Option<Slot> {
     HERE.with(|here| Slot::new(here.slot.get()))
 }
 
-pub(super) fn enter() -> Option<Me<Native>> {
-    HERE.with(|here| {
-        // First of all, so that a signal handler that interrupts the rest gets no slot.
-        if here.busy.replace(true) {
-            return None;
-        }
-        let me = match Slot::new(here.slot.get()) {
-            Some(slot) => Some(Me::new(slot, false)),
-            None => first_slot(here),
-        };
-        here.busy.set(me.is_some());
-        me
-    })
+/// Sets whether the thread is inside a lock operation; returns whether it was.
+#[inline]
+pub(super) fn shield(on: bool) -> bool {
+    // For the compiler, so that a signal handler between two operations of this thread sees them
+    // in order.
+    // Ordering: SeqCst, [slots.busy]: store-load within the thread, the flag against the guard
+    core::sync::atomic::compiler_fence(SeqCst);
+    let was = HERE.with(|here| here.busy.replace(on));
+    // Ordering: SeqCst, [slots.busy]: store-load within the thread, the flag against the guard
+    core::sync::atomic::compiler_fence(SeqCst);
+    was
 }
 
-/// Claims the thread's slot. While thread-local storage is being torn down nobody would give it
-/// back at exit, so then it is borrowed for one operation.
+pub(super) fn enter() -> Option<Me<Native>> {
+    // First of all, so that a signal handler that interrupts the rest gets no slot.
+    if shield(true) {
+        return None;
+    }
+    let me = match my_slot() {
+        Some(slot) => Some(Me::new(slot, false)),
+        None => first_slot(),
+    };
+    if me.is_none() {
+        shield(false);
+    }
+    me
+}
+
+/// Claims the thread's slot. Where nobody would give it back at exit, it is borrowed for one
+/// operation.
 #[cold]
-fn first_slot(here: &Here) -> Option<Me<Native>> {
-    fork::arm();
+fn first_slot() -> Option<Me<Native>> {
     let slot = take_slot()?;
-    let keeps = AT_EXIT.try_with(|_| ()).is_ok();
+    let keeps = will_return(slot);
     if keeps {
-        here.slot.set(slot.get());
+        HERE.with(|here| here.slot.set(slot.get()));
     }
     Some(Me::new(slot, !keeps))
 }
@@ -221,7 +263,7 @@ pub(super) fn leave(slot: Slot, borrowed: bool) {
     if borrowed {
         put_slot(slot);
     }
-    HERE.with(|here| here.busy.set(false));
+    shield(false);
 }
 
 pub(super) fn claim_lock_record() -> Option<RecordId> {

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering;
 
-use super::{Native, clock};
+use super::{Native, clock, futex};
 use crate::{Pace, Platform, Scalar, Spin, Spin2, Until, Word};
 
 /// Turns between looks at the clock and the holder (the kernel's rwsem uses the same number).
@@ -18,10 +18,13 @@ enum Stop {
 /// One polite turn: pauses, and on every [`TURNS`]th call checks the reasons to stop.
 #[inline(always)]
 fn turn(turns: &mut u32, until: &Until) -> Option<Stop> {
-    *turns = turns.wrapping_add(1);
+    *turns = turns.saturating_add(1);
     match until.pace {
         Pace::Tight => core::hint::spin_loop(),
         Pace::Every(ns) => Native::relax(ns),
+    }
+    if until.deadline.is_none() && turns.is_multiple_of(0x100) {
+        give_way(*turns);
     }
     if turns.is_multiple_of(TURNS) || matches!(until.pace, Pace::Every(_)) {
         check(until)
@@ -30,8 +33,19 @@ fn turn(turns: &mut u32, until: &Until) -> Option<Stop> {
     }
 }
 
+/// Every so many checks of a wait that nothing but the word can end, the CPU is given up: whoever
+/// is to change the word may need it, for a real-time waiter only a sleep lets it run.
+fn give_way(turns: u32) {
+    match turns {
+        0..0x400 => {}
+        0x400..0x4000 => futex::yield_now(),
+        _ => futex::sleep(50_000),
+    }
+}
+
 fn check(until: &Until) -> Option<Stop> {
     if let Some(holder) = until.holder
+        && super::cpu::is_known(holder.cpu)
         && (holder.cpu == Native::cpu() || Native::cpu_stamp(holder.cpu) != holder.stamp)
     {
         return Some(Stop::Stopped);

@@ -38,7 +38,7 @@ impl Waits {
         Waits { histogram, longest_ns: 0 }
     }
 
-    fn record(&mut self, wait: Duration) {
+    pub(crate) fn record(&mut self, wait: Duration) {
         let ns = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
         self.histogram.saturating_record(ns);
         self.longest_ns = self.longest_ns.max(ns);

@@ -17,7 +17,7 @@ mod round;
 mod solo;
 mod spec;
 mod subject;
-mod team;
+pub(crate) mod team;
 mod usage;
 
 pub use latency::{LatencyReport, Waits};

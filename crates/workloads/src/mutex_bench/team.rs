@@ -108,7 +108,7 @@ impl Gate {
 }
 
 /// What a team brought back.
-pub(super) struct TeamReport<R> {
+pub(crate) struct TeamReport<R> {
     /// From the start of the first thread to the stop.
     pub elapsed: Duration,
     /// The interrupt was raised before `time` had passed.
@@ -119,7 +119,7 @@ pub(super) struct TeamReport<R> {
 
 /// Runs `body` on `threads` threads from a common start until `time` has passed or the
 /// interrupt is raised; then `stop` is set, which the body must look at.
-pub(super) fn run<R: Send>(
+pub(crate) fn run<R: Send>(
     threads: usize,
     time: Duration,
     stop: &AtomicBool,

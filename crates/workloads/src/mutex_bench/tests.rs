@@ -29,7 +29,6 @@ fn a_working_lock_loses_nothing() {
     assert_eq!(report.lost_updates, 0);
     assert_eq!(report.threads.len(), 4);
     assert!(!report.cut_short);
-    assert!(report.elapsed >= Duration::from_millis(20));
     assert!(report.threads.iter().map(|thread| thread.ops).sum::<u64>() > 0);
 }
 

@@ -1,0 +1,214 @@
+//! `lockwright bench seq` as its users meet it: exit codes, streams, files.
+//!
+//! Runs are as short as they can be: what is tested is that figures are there, never how large.
+
+mod support;
+
+use std::fs;
+use std::time::Duration;
+
+use assert_cmd::Command;
+use assert_cmd::cargo::cargo_bin;
+use predicates::prelude::*;
+use predicates::str::contains;
+use support::{files, interrupted, one_line, refused, stdout};
+
+/// One small cell with a writer.
+const SMALL: [&str; 8] =
+    ["--readers", "2", "--write-every", "100us", "--secs", "0.005", "--rounds", "2"];
+
+fn bench() -> Command {
+    let mut command = Command::new(cargo_bin("lockwright"));
+    command.args(["bench", "seq"]);
+    command
+}
+
+#[test]
+fn the_tables_have_all_columns_and_rows() {
+    let output = bench().args(SMALL).arg("--ci").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = stdout(&output);
+    for word in [
+        "2 readers, a write every 100us",
+        "ns/read",
+        "kreads/s",
+        "ratio: of ns/read, to seqlock-crate",
+        "95%-interval",
+        "retries",
+        "torn",
+        "w-p50",
+        "w-max",
+        "none",
+        "full-barriers",
+        "seqcount",
+        "seqlock",
+        "seqlatch",
+        "seqlock-crate",
+        "std-rwlock",
+        "parking_lot-rwlock",
+        "arc-swap",
+        "faults per second: 2 clients, a write every 100us",
+        "faults/s",
+        "share%",
+        "seqcount-2012",
+        "a section with full barriers takes",
+        "published: 4.53 % against 1.15 %",
+    ] {
+        assert!(text.contains(word), "{word} is missing:\n{text}");
+    }
+    assert!(!text.contains('\u{1b}'), "control characters:\n{text}");
+}
+
+#[test]
+fn the_default_cells_are_all_there() {
+    let output = bench()
+        .args(["--locks", "seqcount", "--no-faults", "--rounds", "1", "--secs", "0.002"])
+        .args(["--json", "-", "--quiet"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(output.stderr.is_empty(), "{output:?}");
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(value["record"], "bench-seq");
+    assert_eq!(value["plan"]["baseline"], serde_json::Value::Null);
+    assert_eq!(value["faults"].as_array().unwrap().len(), 0);
+    let cells: Vec<_> = value["cells"].as_array().unwrap().iter().map(key).collect();
+    for every in [None, Some(10_000_000), Some(100_000), Some(1_000)] {
+        for readers in [1, 2, 4, 8] {
+            assert!(cells.contains(&(readers, every)), "{cells:?}");
+        }
+    }
+}
+
+fn key(cell: &serde_json::Value) -> (u64, Option<u64>) {
+    (cell["readers"].as_u64().unwrap(), cell["write_every_ns"].as_u64())
+}
+
+#[test]
+fn files_are_written_in_every_form() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    bench()
+        .args(SMALL)
+        .args(["--locks", "seqlock,none", "--quiet"])
+        .args(["--json".into(), path("r.json"), "--csv".into(), path("r.csv")])
+        .args(["--markdown".into(), path("r.md"), "-o".into(), path("r.txt")])
+        .assert()
+        .success()
+        .stdout("")
+        .stderr("");
+    assert_eq!(files(folder.path()), ["r.csv", "r.json", "r.md", "r.txt"]);
+    let json: serde_json::Value =
+        serde_json::from_slice(&fs::read(path("r.json")).unwrap()).unwrap();
+    assert_eq!(json["schema_version"], 1);
+    assert_eq!(json["complete"], true);
+    assert!(json["machine"]["pause_ns"].as_f64().unwrap() > 0.0);
+    let rows = json["cells"][0]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2);
+    let own = rows.iter().find(|row| row["lock"] == "seqlock").unwrap();
+    assert_eq!((&own["torn"], &own["whole"]), (&0.into(), &true.into()));
+    assert_eq!(own["samples"].as_array().unwrap().len(), 2);
+    assert_eq!(own["samples"][0]["thread_reads"].as_array().unwrap().len(), 2);
+    assert_eq!(json["faults"][0]["rows"].as_array().unwrap().len(), 4);
+    let mut csv = csv::Reader::from_path(path("r.csv")).unwrap();
+    assert_eq!(csv.records().map(Result::unwrap).count(), 2 + 4);
+    assert!(fs::read_to_string(path("r.md")).unwrap().contains("| lock"));
+    assert!(fs::read_to_string(path("r.txt")).unwrap().contains("2 clients"));
+}
+
+#[test]
+fn wrong_arguments_are_refused() {
+    refused(
+        bench().args(["--locks", "seqlok"]),
+        "unknown lock 'seqlok'; did you mean 'seqlock'? known: none",
+    );
+    refused(bench().args(["--locks", ""]), "the list is empty");
+    refused(bench().args(["--baseline", "nobody"]), "unknown lock 'nobody'");
+    refused(bench().args(["--baseline", "seq*"]), "--baseline takes one");
+    refused(bench().args(["--readers", "0"]), "at least 1 thread");
+    refused(bench().args(["--readers", "1,x"]), "invalid");
+    refused(bench().args(["--write-every", "5"]), "such as 500ns, 1us");
+    refused(bench().args(["--write-every", "1h"]), "such as 500ns, 1us");
+    refused(bench().args(["--rounds", "0"]), "--rounds");
+    refused(bench().args(["--secs", "0"]), "--secs");
+    refused(bench().args(["--no-reads", "--no-faults"]), "cannot be used");
+    refused(bench().args(["--json", "-", "--csv", "-"]), "two reports");
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = bench();
+    command.args(["--secs", "3600", "-o"]).arg(folder.path());
+    refused(command.timeout(Duration::from_secs(60)), "cannot write");
+    assert!(files(folder.path()).is_empty());
+}
+
+#[test]
+fn threads_that_cannot_be_started_are_the_system_s_fault() {
+    // The address space has no room for so many stacks.
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "ulimit -v 400000 && exec \"$0\" \"$@\""])
+        .arg(cargo_bin("lockwright"))
+        .args(["bench", "seq", "--locks", "seqlock", "--readers", "4000", "--quiet"]);
+    let refused = contains("threads: ").and(predicate::function(one_line));
+    command.assert().code(3).stdout("").stderr(refused);
+}
+
+#[test]
+fn an_interrupted_run_keeps_its_results() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("r.json");
+    let arguments = [
+        "bench",
+        "seq",
+        "--locks",
+        "seqlock",
+        "--readers",
+        "1",
+        "--write-every",
+        "never",
+        "--secs",
+        "0.005",
+        "--rounds",
+        "100000",
+        "--json",
+        file.to_str().unwrap(),
+    ];
+    // On a busy machine the first rounds may take long to come: wait longer each time.
+    for wait_ms in [2_000, 10_000, 60_000] {
+        let output = interrupted(&arguments, Duration::from_millis(wait_ms));
+        assert_eq!(output.status.code(), Some(130), "{output:?}");
+        if files(folder.path()).is_empty() {
+            continue;
+        }
+        assert!(stdout(&output).contains("INTERRUPTED"));
+        let json: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        assert_eq!(json["complete"], false);
+        let rounds = json["cells"][0]["rows"][0]["rounds"].as_u64().unwrap();
+        assert!((1..100_000).contains(&rounds));
+        return;
+    }
+    panic!("nothing was measured in a minute");
+}
+
+#[test]
+fn what_can_be_compared_is_listed() {
+    let rows = contains("seqlock ").and(contains("peer")).and(contains("study-object"));
+    bench().arg("--list").assert().success().stderr("").stdout(rows);
+}
+
+#[test]
+fn the_allocator_runs_alone() {
+    let output = bench().args(SMALL).arg("--no-reads").output().unwrap();
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(text.contains("faults/s") && !text.contains("ns/read"), "{text}");
+}
+
+#[test]
+fn help_has_exit_codes_and_ends_with_examples() {
+    let output = bench().arg("--help").output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let text = stdout(&output);
+    assert!(text.contains("Exit codes:") && text.contains("130"), "{text}");
+    let last = text.trim_end().lines().last().unwrap();
+    assert!(last.trim_start().starts_with("lockwright bench seq"), "{last}");
+}

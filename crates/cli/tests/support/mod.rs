@@ -1,0 +1,49 @@
+//! Running the program and looking at what it left behind.
+#![allow(dead_code)]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use assert_cmd::Command;
+use assert_cmd::cargo::cargo_bin;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use predicates::prelude::*;
+use predicates::str::contains;
+
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+pub fn one_line(text: &str) -> bool {
+    text.ends_with('\n') && text.lines().count() == 1
+}
+
+/// Everything about a refused command line: exit code 2, one line, nothing on stdout.
+pub fn refused(command: &mut Command, why: &str) {
+    let assert = command.assert().code(2).stdout("");
+    assert.stderr(contains(why).and(predicate::function(one_line)));
+}
+
+pub fn files(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    names
+}
+
+/// Starts a run that would last for hours and interrupts it when `after` has passed.
+pub fn interrupted(arguments: &[&str], after: Duration) -> Output {
+    let child = std::process::Command::new(cargo_bin("lockwright"))
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(after);
+    kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();
+    child.wait_with_output().unwrap()
+}
