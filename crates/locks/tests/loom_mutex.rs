@@ -154,6 +154,8 @@ models! {
     two_threads_slices: Slices, 1, Some(2), [twice, lock], reaches MutexOptRetaken MutexDoze;
     two_threads_slices_over: SlicesOver, 1, Some(2), [twice, lock], reaches MutexOptRetaken MutexHandoff;
     two_threads_slices_over_timed: SlicesOver, 1, Some(2), [twice, timed], reaches MutexOptRetaken;
+    // The plain form has not been seen to hand off here; it is checked for exclusion and progress.
+    two_threads_fair: Steal, 0, Some(3), [fair, fair], reaches;
     two_threads_fair_atomic: StealAtomic, 0, Some(4), [fair, fair], reaches MutexHandoff;
     race_20_last_waiter_clears_all_flags: Steal, 0, Some(4), [twice, timed], reaches MutexLockFail;
     race_18_grant_to_a_waiter_that_is_leaving: HandOff, 0, Some(4), [twice, timed], reaches MutexHandoff MutexLockFail;
