@@ -1,4 +1,4 @@
-//! Memory that can vanish, child processes and signals, as the contract needs them.
+//! Memory that can vanish, child processes, bare threads and signals, as the contract needs them.
 
 use std::ptr::{self, NonNull};
 use std::sync::Mutex;
@@ -133,6 +133,51 @@ fn wait_for(pid: libc::pid_t, limit: Duration) -> Ended {
             return Ended::Signal(libc::WTERMSIG(status));
         }
         std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Runs `body` in `n` threads of the C library's own, and `meanwhile` in the caller; returns when
+/// all have ended.
+///
+/// For forked children: a thread of std's takes a lock of std's when it starts and when it ends.
+/// If another thread had that lock at the fork, the child would hang before it came to the lock
+/// under test.
+///
+/// # Panics
+///
+/// If a thread cannot be made. A `body` that panics aborts the process.
+pub fn with_bare_threads<F: Fn() + Sync, T>(
+    n: usize,
+    body: &F,
+    meanwhile: impl FnOnce() -> T,
+) -> T {
+    extern "C" fn run<F: Fn() + Sync>(body: *mut libc::c_void) -> *mut libc::c_void {
+        // SAFETY: the pointer is `body` of with_bare_threads(), which joins before it returns.
+        unsafe { (*body.cast::<F>())() };
+        ptr::null_mut()
+    }
+    let threads: Vec<_> = (0..n)
+        .map(|_| {
+            let (mut thread, body) = (0, ptr::from_ref(body).cast_mut().cast());
+            // SAFETY: `thread` is ours to write; `run` has the type of a thread's body, and what
+            // it is given outlives it.
+            let made = unsafe { libc::pthread_create(&mut thread, ptr::null(), run::<F>, body) };
+            assert_eq!(made, 0, "pthread_create: {}", std::io::Error::from_raw_os_error(made));
+            Joined(thread)
+        })
+        .collect();
+    let result = meanwhile();
+    drop(threads);
+    result
+}
+
+/// A thread that is waited for on drop, whatever unwinds.
+struct Joined(libc::pthread_t);
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        // SAFETY: the thread was made joinable, and is joined once.
+        unsafe { libc::pthread_join(self.0, ptr::null_mut()) };
     }
 }
 

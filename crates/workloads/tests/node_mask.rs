@@ -133,8 +133,8 @@ struct Met {
     changes: u64,
 }
 
-/// Threads, with `widen` units of work before each look; ends after the first false failure, or
-/// after so many allocations and changes.
+/// Threads, with about `widen` units of work before each look; ends after the first false failure,
+/// or after so many allocations and changes.
 fn threads<G: Protection>(widen: u32, enough: u64) -> Met {
     let halves = [Set::of(&[0, 40]), Set::of(&[64, 100])];
     let task = Task::<Native, 2>::new(halves[0]);
@@ -151,8 +151,11 @@ fn threads<G: Protection>(widen: u32, enough: u64) -> Met {
                     return;
                 }
                 G::change(&task, *mask);
-                // On one CPU, too, both threads are to get their turns.
-                if changes.fetch_add(1, Relaxed).is_multiple_of(64) {
+                // On one CPU, too, both threads are to get their turns; after an odd number of
+                // changes, or each look of the reader's would meet the same half.
+                let change = changes.fetch_add(1, Relaxed);
+                pause(uneven(change));
+                if change.is_multiple_of(31) {
                     Native::yield_now();
                 }
             }
@@ -161,12 +164,14 @@ fn threads<G: Protection>(widen: u32, enough: u64) -> Met {
             && met.allocations.min(changes.load(Relaxed)) < enough
             && began.elapsed() < Duration::from_secs(300)
         {
-            let scan = || task.scan(&nodes, || widened(widen));
+            let scan = || task.scan(&nodes, || widened(widen, met.allocations));
             match G::scan(&task, scan).node {
                 Some(node) => nodes.give(node),
                 None => met.false_failures += 1,
             }
             met.allocations += 1;
+            // The writer of 2010 must see, now and then, that nobody reads.
+            pause(uneven(met.allocations));
         }
         done.store(true, Relaxed);
     });
@@ -174,11 +179,16 @@ fn threads<G: Protection>(widen: u32, enough: u64) -> Met {
     met
 }
 
-fn widened(units: u32) {
+fn widened(units: u32, turn: u64) {
     if units > 0 {
-        pause(units);
+        pause(units + uneven(turn));
         Native::yield_now();
     }
+}
+
+/// 0 to 31, without a pattern: threads of even steps can fall into one another's.
+fn uneven(turn: u64) -> u32 {
+    (turn.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 59) as u32
 }
 
 #[test]

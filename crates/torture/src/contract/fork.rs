@@ -3,7 +3,7 @@
 
 use super::{body, guarded};
 use crate::AnyMutex;
-use crate::os::{Ended, in_child};
+use crate::os::{Ended, in_child, with_bare_threads};
 use crate::scale::rounds;
 use crate::scene::{
     Flag, Tally, announce_and_lock, assert_usable, hold_until_asked, is_barred, linger,
@@ -119,16 +119,14 @@ fn child_uses<R: AnyMutex>(lock: &Mutex<R, usize>) -> i32 {
         let before = *lock.lock();
         assert!(lock.try_lock().is_some());
         let asking = Tally::new();
-        thread::scope(|s| {
-            let held = lock.lock();
-            for _ in 0..4 {
-                s.spawn(|| {
-                    *announce_and_lock(&asking, lock) += 1;
-                    for _ in 0..200 {
-                        *lock.lock() += 1;
-                    }
-                });
+        let held = lock.lock();
+        let add = || {
+            *announce_and_lock(&asking, lock) += 1;
+            for _ in 0..200 {
+                *lock.lock() += 1;
             }
+        };
+        with_bare_threads(4, &add, || {
             hold_until_asked(held, &asking, 4, Duration::from_millis(1));
         });
         assert_eq!(*lock.lock(), before + 4 * 201);
