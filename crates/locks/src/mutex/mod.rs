@@ -40,7 +40,9 @@
 //!  [mutex.ask]     sleep_first, ask: ctl fetch_or Release -> unlock: ctl load Acquire  publishes the queue's first waiter to the thread that wakes it
 //! ```
 
+mod handoff;
 mod policy;
+mod requeue;
 mod slow;
 mod spin;
 

@@ -1,18 +1,15 @@
-//! The slow path of locking: spin, queue, sleep, and the hand-off to those who did.
+//! The slow path of locking: spin, queue, sleep. Edges: see the parent module.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use lockwright_platform::{Me, Pace, Platform, Shield, Slot, Until, Word};
+use lockwright_platform::{Me, Pace, Platform, Until, Word};
 
 use super::policy::NEVER;
 use super::spin::Spun;
 use super::{Policy, RawMutex};
 use crate::events::{Event, inc};
 use crate::osq;
-use crate::record::{Guarded, Record, attach, ctl, my_state, node, state, waiter_state};
-
-/// How long an unlock waits for the guard, to pass the lock on.
-const HANDOFF_GUARD_NS: u64 = 2_000;
+use crate::record::{Guarded, Record, attach, ctl, my_state, node, state};
 
 /// Bounds of the sleeps of a waiter that has no queue node.
 const NO_NODE_SLEEP_NS: (u64, u64) = (50_000, 1_000_000);
@@ -22,13 +19,13 @@ const LURK_PLUS: u32 = 4;
 const LURK_MAX: u32 = 64;
 
 /// A waiter at the head of the queue, between sleeps.
-struct First {
+pub(super) struct First {
     /// Its own time to ask for a hand-off, in ticks.
     handoff_at: u64,
     /// Length of the next doze.
     doze_ns: u64,
     /// It has asked.
-    asked: bool,
+    pub(super) asked: bool,
 }
 
 impl<P: Platform, W: Policy> RawMutex<P, W> {
@@ -135,17 +132,6 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         inc::<P>(Event::MutexOptLock);
         self.acquired();
         Ok(())
-    }
-
-    /// Starts a slice, unless one runs and `anew` is not set.
-    fn begin_slice(guarded: &Guarded<P>, anew: bool) {
-        let record = guarded.record();
-        // Ordering: Relaxed, hint (read as hints outside the guard) (block)
-        if anew || record.slice_end().load(Relaxed) == 0 {
-            let waiters = u64::from(record.length().load(Relaxed)).max(1);
-            let ns = W::SLICE_NS.min((W::ROUND_NS / waiters).max(W::SLICE_MIN_NS));
-            record.slice_end().store(P::ticks() + P::ticks_of(ns), Relaxed);
-        }
     }
 
     /// The wait of a queued thread, wherever in the queue it stands.
@@ -272,53 +258,6 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         }
     }
 
-    /// Asks for a hand-off at the next unlock.
-    fn ask(&self, first: &mut First) {
-        if !first.asked {
-            first.asked = true;
-            inc::<P>(Event::MutexHandoffAsked);
-        }
-        // Again at each turn: a hand-off to another may have taken the flag down.
-        // Ordering: Relaxed, hint (re-checked by the next unlock)
-        if self.ctl.load(Relaxed) & ctl::HANDOFF == 0 {
-            // Ordering: Release, [mutex.ask]: pairs with the loads in unlock()
-            self.ctl.fetch_or(ctl::HANDOFF, Release);
-        }
-    }
-
-    /// Spins for a hand-off that was asked for, or for the lock if it comes free.
-    fn await_grant(&self, me: &Me<P>, record: Record<P>) -> bool {
-        let granted = my_state(me);
-        let until = Until {
-            resched: true,
-            ..Until::CHANGED.deadline(P::ticks() + P::ticks_of(W::SPIN_NS))
-        };
-        let mine = (granted, u32::MAX, state::WAITING);
-        // Ordering: Acquire, [mutex.grant]: pairs with the store in hand_off() (block)
-        if W::ATOMIC_UNLOCK {
-            P::spin_while2(mine, (&self.ctl, ctl::LOCKED, ctl::LOCKED), Acquire, until);
-        } else {
-            P::spin_while2(mine, (&self.locked, u8::MAX, 1), Acquire, until);
-        }
-
-        // Ordering: Relaxed, hint (wait_queued looks again, with Acquire)
-        granted.load(Relaxed) == state::WAITING
-            && self.try_acquire()
-            && self.leave_queue(me, record)
-    }
-
-    /// What is left of a slice, in ticks. A slice that has more left than slices last is over: the
-    /// counter has gone backwards (another machine, a long sleep).
-    fn slice_left(end: u64) -> Option<u64> {
-        let left = end.wrapping_sub(P::ticks());
-        let running = W::SLICES && end != 0 && left != 0 && left <= P::ticks_of(W::SLICE_NS);
-        running.then_some(left)
-    }
-
-    fn ns_of(ticks: u64) -> u64 {
-        ticks.saturating_mul(1_000) / P::ticks_of(1_000).max(1)
-    }
-
     /// The first waiter's sleep. True: it got the lock instead.
     fn sleep_first(
         &self,
@@ -359,53 +298,6 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         false
     }
 
-    /// The first waiter has taken the lock: leaves the queue. The next first must be woken by
-    /// our unlock, since it sleeps and nobody asked in its name.
-    fn leave_queue(&self, me: &Me<P>, record: Record<P>) -> bool {
-        let guarded = record.acquire();
-        guarded.remove(me.slot());
-        // Ordering: Relaxed, hint (requests only: own unlock reads them, and the hand-off request
-        // was this waiter's)
-        self.ctl.fetch_and(!(ctl::HANDOFF | ctl::WAKE), Relaxed);
-        if guarded.first().is_some() {
-            // Ordering: Release, [mutex.ask]: publishes the queue to the unlock that sees it
-            self.ctl.fetch_or(ctl::WAKE, Release);
-        }
-        guarded.leave(&self.ctl);
-        self.locked_from_queue()
-    }
-
-    /// The lock was passed to this waiter, which is out of the queue already.
-    fn take_over(&self, me: &Me<P>, record: Record<P>) -> bool {
-        // Ordering: Relaxed, owner-only (granted: nobody else writes it)
-        my_state(me).store(state::IDLE, Relaxed);
-        let guarded = record.acquire();
-        let next = guarded.first();
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-        let slices = W::SLICES && record.slice_end().load(Relaxed) != 0;
-        if slices {
-            Self::begin_slice(&guarded, true);
-        } else if next.is_some() {
-            // Ordering: Release, [mutex.ask]: publishes the queue to the unlock that sees it
-            self.ctl.fetch_or(ctl::WAKE, Release);
-        }
-        guarded.leave(&self.ctl);
-        if let Some(next) = next
-            && slices
-        {
-            // Inside the section: woken by our first unlock, it would find the lock free and the
-            // last owner about to steal it.
-            P::unpark(next);
-        }
-        self.locked_from_queue()
-    }
-
-    fn locked_from_queue(&self) -> bool {
-        inc::<P>(Event::MutexQlock);
-        self.acquired();
-        true
-    }
-
     /// A timed waiter gives up, unless the lock has been passed to it meanwhile.
     fn cancel(&self, me: &Me<P>, record: Record<P>) -> bool {
         let guarded = record.acquire();
@@ -430,153 +322,6 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         }
         inc::<P>(Event::MutexLockFail);
         false
-    }
-
-    /// Passes the lock to the first waiter. False: nobody is there, or the queue is being
-    /// changed at this moment (then the request stands and the next unlock tries again).
-    pub(super) fn hand_off(&self) -> bool {
-        // Ordering: Acquire, [mutex.ask]: pairs with the request
-        let word = self.ctl.load(Acquire);
-        let Some(id) = ctl::record(word) else {
-            return self.no_heir();
-        };
-        // A signal handler that finds the guard taken by its own thread must not wait for it.
-        let _shield = Shield::<P>::up();
-        let Some(guarded) = Record::<P>::at(id).acquire_within(HANDOFF_GUARD_NS) else {
-            return false;
-        };
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-        if ctl::record(self.ctl.load(Relaxed)) != Some(id) {
-            return false;
-        }
-        let Some(heir) = guarded.first() else {
-            drop(guarded);
-            return self.no_heir();
-        };
-        guarded.remove(heir);
-        // Before the grant: after it the lock is another's.
-        // Ordering: Relaxed, sequence (published by [mutex.grant])
-        self.ctl.fetch_and(!ctl::ASKED, Relaxed);
-        // Ordering: Release, [mutex.grant]: pairs with the loads in wait_queued() and cancel()
-        waiter_state::<P>(heir).store(state::GRANTED, Release);
-        drop(guarded);
-        inc::<P>(Event::MutexHandoff);
-        P::unpark(heir);
-        true
-    }
-
-    /// A hand-off was asked for, but the queue is empty: the request is void.
-    fn no_heir(&self) -> bool {
-        // Ordering: Relaxed, hint (requests only; the owner takes it down before it releases)
-        self.ctl.fetch_and(!ctl::HANDOFF, Relaxed);
-        false
-    }
-
-    /// The owner's look at its slice, at every so many acquisitions.
-    #[cold]
-    pub(super) fn check_slice(&self) {
-        // Ordering: Acquire, [record.attach]: the record's words are looked at
-        let Some(id) = ctl::record(self.ctl.load(Acquire)) else {
-            return;
-        };
-        let record = Record::<P>::at(id);
-        // Ordering: Relaxed, hint (what the policy goes by)
-        let slice_end = record.slice_end().load(Relaxed);
-        if slice_end == 0 || Self::slice_left(slice_end).is_some() {
-            return;
-        }
-        let over = P::ticks().wrapping_sub(slice_end);
-        if over < P::ticks_of(W::SLICE_GRACE_NS) {
-            return;
-        }
-        let Some(first) = record.first() else {
-            return;
-        };
-        if over < P::ticks_of(2 * W::SLICE_GRACE_NS) {
-            P::unpark(first);
-        } else {
-            // Ordering: Release, [mutex.ask]: the owner's own unlock reads it
-            self.ctl.fetch_or(ctl::HANDOFF, Release);
-            inc::<P>(Event::MutexHandoffAsked);
-        }
-    }
-
-    /// The mutex's address, for comparison only.
-    fn address(&self) -> [u32; 2] {
-        let address = core::ptr::from_ref(self).addr() as u64;
-        [address as u32, (address >> 32) as u32]
-    }
-
-    /// Notes in a condition waiter's node which mutex it will return with.
-    pub(crate) fn note_in(&self, me: &Me<P>) {
-        for (word, half) in node::MUTEX.into_iter().zip(self.address()) {
-            // Ordering: Relaxed, init (published by the guard, [record.guard])
-            me.record().words[word].store(half, Relaxed);
-        }
-    }
-
-    fn is_noted_in(&self, slot: Slot) -> bool {
-        let words = &P::thread_record(slot).words;
-        // Ordering: Relaxed, sequence (noted before the waiter queued, [record.guard])
-        node::MUTEX.into_iter().zip(self.address()).all(|(w, half)| words[w].load(Relaxed) == half)
-    }
-
-    /// Appends a batch of sleeping threads, linked by `node::CHAIN`, to the queue; they wake one
-    /// by one as the lock comes to them. Those that wait with another mutex are returned, as a
-    /// chain; all of them if there is no record for the queue.
-    pub(crate) fn requeue(&self, first: Slot) -> Option<Slot> {
-        let Some(guarded) = attach::<P>(&self.ctl) else {
-            return Some(first);
-        };
-        let (mut strangers, mut moved) = (None, 0);
-        let mut rest = Some(first);
-        while let Some(slot) = rest {
-            let chain = &P::thread_record(slot).words[node::CHAIN];
-            // Ordering: Relaxed, sequence (written before the first one's state,
-            // [condvar.notify], which the caller has acquired)
-            rest = Slot::new(chain.load(Relaxed) as u16);
-            if !self.is_noted_in(slot) {
-                // Ordering: Relaxed, owner-only (the chain is this thread's)
-                chain.store(strangers.map_or(0, |s: Slot| s.get().into()), Relaxed);
-                strangers = Some(slot);
-                continue;
-            }
-            guarded.push_back(slot, state::CHAINED);
-            // Ordering: Release, [mutex.grant]: the waiter looks for its record and its place
-            waiter_state::<P>(slot).store(state::WAITING, Release);
-            moved += 1;
-            inc::<P>(Event::CondRequeue);
-        }
-        guarded.add_users(moved);
-        let record = guarded.record();
-        // Only now: an unlock may honour the request at once, and a waiter that it wakes must
-        // find that it waits for the mutex, or it would sleep again with the request taken down.
-        // Ordering: Release, [mutex.ask]: publishes the queue to the unlock that sees it
-        self.ctl.fetch_or(ctl::WAKE, Release);
-        guarded.leave(&self.ctl);
-        inc::<P>(Event::FenceHeavy);
-        // Ordering: fence_heavy, [mutex.dekker]: store-load, the request against the look at the
-        // lock; the caller itself may queue behind those it moved, and wake nobody
-        P::fence_heavy();
-        if !self.is_locked()
-            && let Some(first) = record.first()
-        {
-            P::unpark(first);
-        }
-        strangers
-    }
-
-    /// The rest of a condition wait for a thread that [`requeue`](Self::requeue) has queued.
-    pub(crate) fn wait_requeued(&self, me: Me<P>) {
-        // Ordering: Acquire, [record.attach]: the record cannot be detached while we are its user
-        match ctl::record(self.ctl.load(Acquire)) {
-            Some(id) => _ = self.wait_queued(&me, Record::at(id), None),
-            None => {
-                debug_assert!(false, "a waiter keeps the record attached");
-                drop(me);
-                self.lock();
-            }
-        }
     }
 
     /// Locking without a queue node: sleeps and tries in turn.
