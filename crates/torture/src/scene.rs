@@ -1,7 +1,6 @@
 //! Scenes that many tests share: "a holder, and a thread that surely asks".
 
 use crate::AnyMutex;
-use crate::os::with_bare_threads;
 use lock_api::{Mutex, MutexGuard};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -123,15 +122,7 @@ pub fn assert_usable<R: AnyMutex, T: Send>(lock: &Mutex<R, T>) {
 
 /// Whether `try_lock` of another thread fails, as it must while the lock is held.
 pub fn is_barred<R: AnyMutex, T: Send>(lock: &Mutex<R, T>) -> bool {
-    let barred = Flag::new();
-    // Also called in forked children.
-    let look = || {
-        if lock.try_lock().is_none() {
-            barred.raise();
-        }
-    };
-    with_bare_threads(1, &look, || ());
-    barred.is_raised()
+    thread::scope(|s| s.spawn(|| lock.try_lock().is_none()).join().expect("try_lock panicked"))
 }
 
 /// Runs `job` when the calling thread's thread-local values are destroyed.

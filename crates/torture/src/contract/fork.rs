@@ -5,9 +5,7 @@ use super::{body, guarded};
 use crate::AnyMutex;
 use crate::os::{Ended, in_child, with_bare_threads};
 use crate::scale::rounds;
-use crate::scene::{
-    Flag, Tally, announce_and_lock, assert_usable, hold_until_asked, is_barred, linger,
-};
+use crate::scene::{Flag, Tally, announce_and_lock, assert_usable, hold_until_asked, linger};
 use lock_api::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
@@ -78,7 +76,18 @@ pub fn a_lock_that_another_thread_held_stays_held_in_the_child<R: AnyMutex>() {
                 done.wait();
             });
             holding.wait();
-            let ended = in_child(LIMIT, || code_of(|| assert!(is_barred(&lock))));
+            let ended = in_child(LIMIT, || {
+                code_of(|| {
+                    let barred = Flag::new();
+                    let look = || {
+                        if lock.try_lock().is_none() {
+                            barred.raise();
+                        }
+                    };
+                    with_bare_threads(1, &look, || ());
+                    assert!(barred.is_raised());
+                })
+            });
             done.raise();
             assert_eq!(ended, Ended::Code(0));
         });
