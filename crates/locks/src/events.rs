@@ -73,6 +73,44 @@ events! {
     OsqUnqueue = "osq_unqueue";
     /// Heavy fences before a sleep.
     FenceHeavy = "fence_heavy";
+    /// Returns of readers from sleeping in the wait queue.
+    RwsemSleepReader = "rwsem_sleep_reader";
+    /// Returns of writers from sleeping in the wait queue.
+    RwsemSleepWriter = "rwsem_sleep_writer";
+    /// Wake-ups that granted the lock to at least one queued reader.
+    RwsemWakeReader = "rwsem_wake_reader";
+    /// Wake-ups that found a writer first in the queue.
+    RwsemWakeWriter = "rwsem_wake_writer";
+    /// Reader acquired without having queued, after spinning or by the phase's second try.
+    RwsemOptRlock = "rwsem_opt_rlock";
+    /// Those of them that were the phase's second try.
+    RwsemOptRlock2 = "rwsem_opt_rlock2";
+    /// Writer acquired without having queued, in its slow path.
+    RwsemOptLock = "rwsem_opt_lock";
+    /// Attempts to get the lock without queueing that were refused or in vain.
+    RwsemOptFail = "rwsem_opt_fail";
+    /// A spinner's time on a reader-owned lock was up, and spinning was forbidden.
+    RwsemOptNospin = "rwsem_opt_nospin";
+    /// Readers stayed forbidden to spin past a writer or a grant that saw it.
+    RwsemOptNorspin = "rwsem_opt_norspin";
+    /// Reader acquired through the wait queue.
+    RwsemRlock = "rwsem_rlock";
+    /// Reader acquired at the queue, which was empty, with no writer there.
+    RwsemRlockFast = "rwsem_rlock_fast";
+    /// Reader refused only because others waited kept the lock.
+    RwsemRlockSteal = "rwsem_rlock_steal";
+    /// A timed reader gave up.
+    RwsemRlockFail = "rwsem_rlock_fail";
+    /// A first reader forbade stealing.
+    RwsemRlockHandoff = "rwsem_rlock_handoff";
+    /// Writer acquired through the wait queue.
+    RwsemWlock = "rwsem_wlock";
+    /// A timed writer gave up.
+    RwsemWlockFail = "rwsem_wlock_fail";
+    /// A first writer forbade stealing.
+    RwsemWlockHandoff = "rwsem_wlock_handoff";
+    /// A call that did without the queue: no thread slot, or its thread was inside another.
+    RwsemNoNode = "rwsem_no_node";
     /// Condition waits.
     CondWait = "cond_wait";
     /// Condition waits that timed out.
@@ -91,6 +129,14 @@ const _: () = assert!(COUNT <= COUNTERS || COUNTERS == 0);
 pub fn inc<P: Platform>(event: Event) {
     if cfg!(feature = "events") {
         P::count(event as usize, 1);
+    }
+}
+
+/// Corrects the count of an event that turned out not to be one.
+#[inline]
+pub fn take_back<P: Platform>(event: Event) {
+    if cfg!(feature = "events") {
+        P::count(event as usize, u64::MAX);
     }
 }
 

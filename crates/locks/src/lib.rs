@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`osq`] | cancellable MCS queue that admits one spinner at a time |
 //! | [`mutex`] | owner-word mutex: the product |
+//! | [`rwsem`] | reader-writer semaphore with every policy of the kernel's series |
 //! | [`count_mutex`] | count-word mutex of 2013 with its three switches: the study object |
 //! | [`condvar`] | condition variable that moves waiters to the mutex instead of waking a herd |
 //! | [`seqcount`] | sequence counter: readers that store nothing |
@@ -24,6 +25,7 @@ pub mod mutex;
 pub mod osq;
 pub mod plain;
 pub mod record;
+pub mod rwsem;
 pub mod seqcount;
 pub mod seqlatch;
 pub mod seqlock;

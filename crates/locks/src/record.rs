@@ -37,6 +37,14 @@ pub(crate) mod node {
     pub const LURK: usize = 6;
     /// Address of the mutex that a condition waiter will return with, in two halves.
     pub const MUTEX: [usize; 2] = [7, 8];
+
+    // A waiter of a reader-writer lock is no condition waiter: it has these words instead.
+    /// What it waits for.
+    pub const RW_KIND: usize = CHAIN;
+    /// When it may forbid stealing, in ticks, in two halves.
+    pub const RW_HANDOFF_AT: [usize; 2] = MUTEX;
+    /// Bits of the owner word that it found set when it came.
+    pub const RW_SAW_BIT: usize = 9;
 }
 
 /// What a waiter's node says.
@@ -90,6 +98,7 @@ const GUARD: usize = 0;
 const USERS: usize = 1;
 const LENGTH: usize = 2;
 const SPINNERS: usize = 3;
+const READER_SPINS: usize = 4;
 
 impl<P: Platform> PartialEq for Record<P> {
     fn eq(&self, other: &Self) -> bool {
@@ -219,6 +228,7 @@ fn attach_new<P: Platform>(control: &P::Word<u32>) -> Option<Option<Guarded<P>>>
     guarded.record.users().store(1, Relaxed);
     guarded.record.slice_end().store(0, Relaxed);
     guarded.record.spinners().store(0, Relaxed);
+    guarded.dismiss_reader();
 
     // Ordering: Relaxed, hint (re-checked by the exchange)
     let mut word = control.load(Relaxed);
@@ -269,7 +279,38 @@ impl<P: Platform> Guarded<P> {
         users.store(users.load(Relaxed) + n, Relaxed);
     }
 
-    /// Counts a user less, not the last: a waiter that was taken off and will not come back.
+    /// Admits a spinner to the OSQ, if fewer than `most` are there.
+    pub fn admit_spinner(&self, most: u32) -> bool {
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
+        let spinners = self.record.spinners().load(Relaxed);
+        let admitted = spinners < most;
+        if admitted {
+            self.record.spinners().store(spinners + 1, Relaxed);
+        }
+        admitted
+    }
+
+    /// Admits a spinning reader, if none is there.
+    pub fn admit_reader(&self) -> bool {
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+        self.record.words.words[READER_SPINS].swap(1, Relaxed) == 0
+    }
+
+    /// The spinning reader has gone.
+    pub fn dismiss_reader(&self) {
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+        self.record.words.words[READER_SPINS].store(0, Relaxed);
+    }
+
+    /// A spinner that was admitted has gone.
+    pub fn dismiss_spinner(&self) {
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
+        let spinners = self.record.spinners().load(Relaxed);
+        self.record.spinners().store(spinners - 1, Relaxed);
+    }
+
+    /// Counts a user less: a waiter that was taken off and will not come back. If it may be the
+    /// last, [`leave`](Self::leave) or [`settle`](Self::settle) must follow.
     pub fn drop_user(&self) {
         // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
         let users = self.record.users();
@@ -298,6 +339,25 @@ impl<P: Platform> Guarded<P> {
                 true
             }
         }
+    }
+
+    /// Puts a waiter before all others.
+    pub fn push_front(&self, slot: Slot, state: u32) {
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
+        let first = self.record.head().load(Relaxed);
+        self.set_length(1);
+        waiter_state::<P>(slot).store(state, Relaxed);
+        link::<P>(slot, node::NEXT).store(u32::from(first), Relaxed);
+        link::<P>(slot, node::PREV).store(0, Relaxed);
+
+        match Slot::new(first) {
+            // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+            Some(first) => link::<P>(first, node::PREV).store(u32::from(slot.get()), Relaxed),
+            // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+            None => self.record.tail().store(slot.get(), Relaxed),
+        }
+        // Ordering: Release, [record.head]: pairs with the load in first()
+        self.record.head().store(slot.get(), Release);
     }
 
     /// Takes a waiter out of the queue, wherever it stands.
@@ -335,12 +395,14 @@ impl<P: Platform> Guarded<P> {
 
     /// Ends the caller's use; the last user detaches the record from the lock.
     pub fn leave(self, control: &P::Word<u32>) {
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
-        let users = self.record.users();
-        let left = users.load(Relaxed) - 1;
-        users.store(left, Relaxed);
+        self.drop_user();
+        self.settle(control);
+    }
 
-        if left == 0 {
+    /// Detaches the record from the lock if it has no users left.
+    pub fn settle(self, control: &P::Word<u32>) {
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+        if self.record.users().load(Relaxed) == 0 {
             let id = self.record.id;
             // Flags go with the index: with nobody left they ask for nothing (races 12, 20).
             // Ordering: Relaxed, sequence (a reader that still sees the index finds, under the

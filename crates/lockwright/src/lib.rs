@@ -45,6 +45,7 @@ pub mod events;
 #[cfg(feature = "lock_api_04")]
 pub mod lock_api_04;
 mod mutex;
+mod rwlock;
 mod seqlatch;
 mod seqlock;
 pub mod study;
@@ -53,11 +54,13 @@ pub use condvar::RawCondvar;
 pub use lock_api::{self, WaitTimeoutResult};
 pub use lockwright_locks::mutex::{Kernel, Latency, Policy, Slice, SliceAtomic};
 pub use lockwright_locks::plain::Plain;
+pub use lockwright_locks::rwsem::policy as rwlock_policy;
 pub use lockwright_locks::{
     plain,
     seqcount::{Broken, NotNow, Start},
 };
 pub use mutex::RawMutex;
+pub use rwlock::{RawRwLock, RecursiveRead};
 pub use seqlatch::SeqLatch;
 pub use seqlock::{SeqLock, SeqLockGuard};
 
@@ -77,6 +80,33 @@ pub type MappedMutexGuard<'a, T> = lock_api::MappedMutexGuard<'a, RawMutex<Slice
 /// The guard of a [`Mutex`] in an `Arc`, which it keeps alive.
 #[cfg(feature = "arc_lock")]
 pub type ArcMutexGuard<T> = lock_api::ArcMutexGuard<RawMutex<Slice>, T>;
+
+/// A reader-writer lock; its waiting policy is one of [`rwlock_policy`].
+///
+/// ```
+/// use lockwright::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+///
+/// let scores = RwLock::new(vec![3, 5]);
+/// {
+///     let first = scores.read();
+///     let second = scores.read();
+///     assert_eq!(first[0] + second[1], 8);
+/// }
+/// let mut changing = scores.write();
+/// changing.push(8);
+/// let reading: RwLockReadGuard<_> = RwLockWriteGuard::downgrade(changing);
+/// assert_eq!(reading.len(), 3);
+/// ```
+pub type RwLock<T, W = rwlock_policy::Standard> = lock_api::RwLock<RawRwLock<W>, T>;
+/// The guard of a reader of a [`RwLock`].
+pub type RwLockReadGuard<'a, T, W = rwlock_policy::Standard> =
+    lock_api::RwLockReadGuard<'a, RawRwLock<W>, T>;
+/// The guard of a writer of a [`RwLock`].
+pub type RwLockWriteGuard<'a, T, W = rwlock_policy::Standard> =
+    lock_api::RwLockWriteGuard<'a, RawRwLock<W>, T>;
+/// The guard of a reader of a [`RwLock`] that may become its writer.
+pub type RwLockUpgradableReadGuard<'a, T, W = rwlock_policy::Standard> =
+    lock_api::RwLockUpgradableReadGuard<'a, RawRwLock<W>, T>;
 
 /// A condition variable for [`Mutex`].
 pub type Condvar = lock_api::Condvar<RawCondvar<Slice>>;

@@ -18,6 +18,7 @@
 //! | macro | claims |
 //! |---|---|
 //! | [`mutex_contract!`] | a mutex; sections `timed` and `fair` where it has them |
+//! | [`rwlock_contract!`] | a reader-writer lock with timeouts, upgrade and downgrade, fair unlock |
 //! | [`condvar_contract!`] | a condition variable with timeouts; `exact` if it counts its wake-ups |
 //! | [`unmap_contract!`] | unlock touches nothing of the lock after letting another thread in |
 //! | [`fork_contract!`] | a child of `fork` can lock what no other thread held |
@@ -46,12 +47,17 @@ pub mod reference;
 pub mod scale;
 pub mod scene;
 pub mod watchdog;
+mod write_side;
 
 #[doc(hidden)]
 pub use lock_api;
 pub use watchdog::within;
+pub use write_side::WriteSide;
 
-use lock_api::{RawCondvarTimed, RawMutex, RawMutexFair, RawMutexTimed};
+use lock_api::{
+    RawCondvarTimed, RawMutex, RawMutexFair, RawMutexTimed, RawRwLockFair,
+    RawRwLockUpgradeDowngrade, RawRwLockUpgradeTimed,
+};
 use std::time::{Duration, Instant};
 
 /// A lock that the contract can be asked of; implemented for every suitable type.
@@ -65,6 +71,26 @@ impl<R: AnyMutex + RawMutexTimed<Duration = Duration, Instant = Instant>> TimedM
 /// A lock with fair unlock.
 pub trait FairMutex: AnyMutex + RawMutexFair {}
 impl<R: AnyMutex + RawMutexFair> FairMutex for R {}
+
+/// A reader-writer lock with everything that the contract asks about.
+pub trait AnyRwLock:
+    RawRwLockUpgradeTimed<Duration = Duration, Instant = Instant>
+    + RawRwLockUpgradeDowngrade
+    + RawRwLockFair
+    + Send
+    + Sync
+    + 'static
+{
+}
+impl<R> AnyRwLock for R where
+    R: RawRwLockUpgradeTimed<Duration = Duration, Instant = Instant>
+        + RawRwLockUpgradeDowngrade
+        + RawRwLockFair
+        + Send
+        + Sync
+        + 'static
+{
+}
 
 /// A condition variable for mutex `R`.
 pub trait AnyCondvar<R: TimedMutex>: RawCondvarTimed<RawMutex = R> + Send + Sync + 'static {}

@@ -92,6 +92,29 @@ macro_rules! __mutex_section {
     };
 }
 
+/// The contract of a reader-writer lock: `rwlock_contract!(module_name, RawType)`. Its writers'
+/// side is a mutex: `mutex_contract!(module_name, WriteSide<RawType>, timed, fair)`.
+#[macro_export]
+macro_rules! rwlock_contract {
+    ($name:ident, $raw:ty) => {
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+            type Raw = $raw;
+            $crate::__contract_tests!(rwlock, [Raw]:
+                readers_hold_the_lock_together
+                readers_never_see_half_of_a_write
+                all_operations_mixed_keep_exclusion
+                more_threads_than_cpus_keep_exclusion
+                try_tells_who_bars_whom
+                who_gives_up_leaves_the_way_free
+                all_waiters_are_served_after_one_release
+                a_fair_unlock_serves_a_waiting_writer_although_readers_loop
+            );
+        }
+    };
+}
+
 /// The contract of a condition variable with timeouts:
 /// `condvar_contract!(module_name, RawCondvarType)`. A type that promises no spurious wake-ups,
 /// so counts what it woke, adds `exact`: `condvar_contract!(module_name, RawCondvarType, exact)`.

@@ -106,13 +106,10 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     /// Spins as head of the OSQ, if it may; gives the guard back if that did not get the lock.
     fn spin_in_osq(&self, me: &Me<P>, guarded: Guarded<P>) -> Result<(), (Spun, Guarded<P>)> {
         let record = guarded.record();
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
-        let spinners = record.spinners().load(Relaxed);
-        if spinners >= P::spinner_cap() || record.slice_end().load(Relaxed) != 0 {
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+        if record.slice_end().load(Relaxed) != 0 || !guarded.admit_spinner(P::spinner_cap()) {
             return Err((Spun::Gave, guarded));
         }
-        record.spinners().store(spinners + 1, Relaxed);
-
         drop(guarded);
         let until = Until::CHANGED.deadline(P::ticks() + P::ticks_of(W::SPIN_NS));
         let mut end = Spun::Gave;
@@ -121,10 +118,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             osq::unlock(record.osq_tail(), me);
         }
         let guarded = record.acquire();
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
-        let spinners = record.spinners().load(Relaxed);
-        record.spinners().store(spinners - 1, Relaxed);
-
+        guarded.dismiss_spinner();
         if end != Spun::Acquired {
             return Err((end, guarded));
         }

@@ -8,6 +8,7 @@ pub mod fair;
 #[cfg(not(miri))]
 pub mod fork;
 pub mod mutex;
+pub mod rwlock;
 #[cfg(not(miri))]
 pub mod signal;
 pub mod threads;

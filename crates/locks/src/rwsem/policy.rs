@@ -1,0 +1,207 @@
+//! Policies of the reader-writer semaphore: one record of switches, and the presets.
+//!
+//! A policy is a type whose associated constant is a record of [`Switches`]; natively what is
+//! switched off is compiled away. The same record is the policy's runtime twin, and what the
+//! tables of policies are printed from. The presets follow the kernel's series; where a stage had
+//! a defect that was mended later (a request left standing by a cancelled waiter, a cancelled
+//! first waiter that woke nobody) the preset has the mended form: P19 and P20 are always on. So is
+//! P13, the guard against too many readers.
+
+pub use crate::mutex::NEVER;
+
+/// Whether a reader keeps the lock that its fast path was refused only because others wait.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum ReaderSteal {
+    /// It queues (or spins).
+    Never,
+    /// It keeps the lock if nobody spins for it.
+    IfNoSpinner,
+    /// It keeps the lock.
+    Always,
+}
+
+/// A switch's value, for tables.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// On or off.
+    Flag(bool),
+    /// Nanoseconds; [`NEVER`] is off.
+    Nanoseconds(u64),
+    /// A number; 0 is off or no limit, as the switch says.
+    Number(u32),
+    /// See [`ReaderSteal`].
+    Steal(ReaderSteal),
+}
+
+impl core::fmt::Display for Value {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match *self {
+            Value::Flag(on) => f.pad(if on { "on" } else { "-" }),
+            Value::Nanoseconds(NEVER) => f.pad("-"),
+            Value::Nanoseconds(ns) => write!(f, "{} us", ns / 1_000),
+            Value::Number(0) => f.pad("-"),
+            Value::Number(n) => write!(f, "{n}"),
+            Value::Steal(ReaderSteal::Never) => f.pad("-"),
+            Value::Steal(ReaderSteal::IfNoSpinner) => f.pad("if no spinner"),
+            Value::Steal(ReaderSteal::Always) => f.pad("on"),
+        }
+    }
+}
+
+macro_rules! switches {
+    ($($(#[doc = $doc:literal])+ $field:ident: $type:ty = $off:expr, $id:literal, $value:path;)*) => {
+        /// Every switch of the reader-writer semaphore.
+        #[derive(Copy, Clone, Debug, PartialEq, Eq)]
+        pub struct Switches {
+            $($(#[doc = $doc])+ pub $field: $type,)*
+        }
+
+        impl Switches {
+            /// Everything off: the strict FIFO of 3.7.
+            pub const OFF: Self = Switches { $($field: $off,)* };
+
+            /// Number in the specification's list, name, meaning and value of each switch.
+            pub fn list(&self) -> impl Iterator<Item = (&'static str, &'static str, &'static str, Value)> {
+                [$(($id, stringify!($field), concat!($($doc),+).trim_ascii_start(), $value(self.$field))),*]
+                    .into_iter()
+            }
+        }
+    };
+}
+
+switches! {
+    /// A free lock goes to whoever takes it first; off: it is given to the first waiter, and nobody overtakes the queue.
+    writers_steal: bool = false, "P3", Value::Flag;
+    /// Writers spin in the OSQ while the owner runs.
+    writers_spin: bool = false, "P4", Value::Flag;
+    /// A first waiter that has waited this long forbids stealing.
+    handoff_ns: u64 = NEVER, "P6", Value::Nanoseconds;
+    /// A wake-up grants to every queued reader, past queued writers; off: to those in front only.
+    wake_all: bool = false, "P7", Value::Flag;
+    /// Most readers that one wake-up grants to; 0: no limit.
+    wake_cap: u32 = 0, "P7", Value::Number;
+    /// Readers give their count back and spin in the OSQ.
+    readers_spin: bool = false, "P8", Value::Flag;
+    /// Spinners stay while readers hold the lock, 10 us and half a microsecond for each, at most 25 us.
+    reader_owned_spin: bool = false, "P9", Value::Flag;
+    /// Readers and writers are forbidden to spin separately.
+    split_bits: bool = false, "P10", Value::Flag;
+    /// What forbids readers to spin outlives a writer that saw it.
+    sticky_reader_bit: bool = false, "P11", Value::Flag;
+    /// A reader tries once more after a spin in vain if other readers have come to hold the lock.
+    phase_retry: bool = false, "P12", Value::Flag;
+    /// Looks at a held lock without an owner before a spinner leaves; 0: as many as time allows.
+    null_owner_tries: u32 = 0, "P14", Value::Number;
+    /// A writer that forbade stealing spins on the owner before it sleeps.
+    handoff_spins: bool = false, "P15", Value::Flag;
+    /// While several readers hold the lock, readers that were refused neither spin nor steal.
+    anti_starvation: bool = false, "P16", Value::Flag;
+    /// A reader that was refused only because others wait keeps the lock.
+    reader_steals: ReaderSteal = ReaderSteal::Never, "P17", Value::Steal;
+    /// At most one reader spins at a time.
+    one_reader_spins: bool = false, "limit_rspin", Value::Flag;
+    /// A wake-up makes the first writer the owner before it runs.
+    early_transfer: bool = false, "early_transfer", Value::Flag;
+    /// Longest spin. User space only: an owner's CPU is an estimate, so no wait goes by it alone.
+    spin_ns: u64 = 50_000, "-", Value::Nanoseconds;
+    /// Polls of a refused call before any bookkeeping. User space only.
+    eager_polls: u32 = 0, "-", Value::Number;
+    /// How often a thread yields the CPU, trying in between, before it queues. User space only.
+    yields: u32 = 0, "-", Value::Number;
+}
+
+/// How a reader-writer semaphore waits.
+pub trait Policy: 'static {
+    /// The policy's name, as the command line knows it.
+    const NAME: &'static str;
+    /// What the preset stands for.
+    const STAGE: &'static str;
+    /// Its switches.
+    const SWITCHES: Switches;
+}
+
+/// A preset as a value.
+#[derive(Copy, Clone, Debug)]
+pub struct Preset {
+    /// See [`Policy::NAME`].
+    pub name: &'static str,
+    /// See [`Policy::STAGE`].
+    pub stage: &'static str,
+    /// See [`Policy::SWITCHES`].
+    pub switches: Switches,
+}
+
+macro_rules! presets {
+    ($($type:ident = $name:literal, $stage:literal: $base:ident { $($field:ident: $value:expr),* };)*) => {
+        $(
+            #[doc = concat!("`", $name, "`: ", $stage, ".")]
+            #[derive(Copy, Clone, Debug)]
+            pub struct $type;
+
+            impl Policy for $type {
+                const NAME: &'static str = $name;
+                const STAGE: &'static str = $stage;
+                const SWITCHES: Switches =
+                    Switches { $($field: $value,)* ..<$base as Base>::BASE };
+            }
+
+            impl Base for $type {
+                const BASE: Switches = <$type as Policy>::SWITCHES;
+            }
+        )*
+
+        /// All presets, in the order of the series; the product's own come last.
+        pub const PRESETS: &[Preset] = &[$(Preset {
+            name: <$type as Policy>::NAME,
+            stage: <$type as Policy>::STAGE,
+            switches: <$type as Policy>::SWITCHES,
+        }),*];
+    };
+}
+
+/// What a preset may build on.
+trait Base {
+    const BASE: Switches;
+}
+
+/// Everything off.
+struct Off;
+
+impl Base for Off {
+    const BASE: Switches = Switches::OFF;
+}
+
+presets! {
+    Fifo = "fifo", "3.7: strict FIFO, ownership given at wake-up": Off {};
+    Steal = "steal", "3.9: a running writer may overtake the queue": Fifo { writers_steal: true };
+    Ospin = "ospin", "3.16 to 5.2: writers spin": Steal { writers_spin: true };
+    Handoff = "handoff", "5.3 series: and a hand-off after 4 ms": Ospin { handoff_ns: 4_000_000 };
+    WakeAll = "wake-all", "5.3 series: and all queued readers woken together":
+        Handoff { wake_all: true, wake_cap: 256 };
+    ReaderSpin = "reader-spin", "5.3 series: and readers spin on a writer":
+        WakeAll { readers_spin: true };
+    TimedSpin = "timed-spin", "5.3 series: and a time limit for spinning on readers":
+        ReaderSpin { reader_owned_spin: true, split_bits: true, null_owner_tries: 2 };
+    V5_3 = "v5.3", "5.3: and reader spinning disabled where it does not pay":
+        TimedSpin { sticky_reader_bit: true, phase_retry: true };
+    V5_4 = "v5.4", "5.4 to 5.10: and a writer that forbade stealing spins":
+        V5_3 { handoff_spins: true };
+    AntiStarvation = "anti-starvation", "5.11 series: and readers queue behind several readers":
+        V5_4 { anti_starvation: true };
+    ReaderSteals = "reader-steal", "5.11 series: and readers steal if nobody spins":
+        AntiStarvation { reader_steals: ReaderSteal::IfNoSpinner };
+    LimitRspin = "limit-rspin", "posted for 5.11: at most one reader spins":
+        ReaderSteals { one_reader_spins: true };
+    V5_11 = "v5.11", "5.11 and later: readers steal and do not spin":
+        ReaderSteals {
+            readers_spin: false,
+            split_bits: false,
+            sticky_reader_bit: false,
+            phase_retry: false,
+            reader_steals: ReaderSteal::Always
+        };
+    EarlyTransfer = "early-transfer", "posted in 2023: 5.11 with ownership given at wake-up":
+        V5_11 { early_transfer: true };
+    Standard = "default", "the product: 5.11 with user-space waits":
+        V5_11 { eager_polls: 8, yields: 4, spin_ns: 20_000 };
+}

@@ -1,0 +1,280 @@
+//! The slow path of readers. Edges: see the parent module.
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+
+use lockwright_platform::{Me, Platform, Word};
+
+use super::count::{HANDOFF, READ_FAIL, READER, READERS, WAITERS, WRITER};
+use super::policy::ReaderSteal;
+use super::wake::{WakeList, Wakers};
+use super::{Policy, RawRwLock, kind, owner};
+use crate::events::{Event, inc, take_back};
+use crate::record::{Guarded, Record, attach, my_state, node, state};
+
+/// Bounds of the sleeps of a waiter that has no queue node.
+const NO_NODE_SLEEP_NS: (u64, u64) = (50_000, 1_000_000);
+
+impl<P: Platform, W: Policy> RawRwLock<P, W> {
+    /// The caller's count is in; `now` is what the word was then.
+    #[cold]
+    pub(super) fn read_slow(&self, now: u64, deadline: Option<u64>) -> bool {
+        // Ordering: Relaxed, hint (what the policy goes by)
+        let seen_owner = self.owner.load(Relaxed);
+        if now & READ_FAIL != 0 {
+            self.forbid_spinning();
+        }
+        let crowd = Self::S.anti_starvation
+            && now & WRITER == 0
+            && now & READERS > READER
+            && seen_owner & owner::READER_OWNED != 0;
+        if !crowd && now & (WRITER | HANDOFF | READ_FAIL) == 0 && self.may_steal() {
+            self.note_reader();
+            inc::<P>(Event::RwsemRlockSteal);
+            if now & READERS == READER && now & WAITERS != 0 {
+                // The first reader of a phase lets in those who queue (P17).
+                self.wake(Wakers::ReadOwned);
+            }
+            return true;
+        }
+        let mut counted = true;
+        if !crowd && Self::S.eager_polls > 0 {
+            self.give_back(READER);
+            counted = false;
+            if self.poll_eagerly(Self::try_read_unqueued) {
+                self.note_reader();
+                inc::<P>(Event::RwsemOptRlock);
+                return true;
+            }
+        }
+        let Some(me) = P::enter() else {
+            if counted {
+                self.give_back(READER);
+            }
+            return self.without_node(Self::try_read_past, Event::RwsemRlockFail, deadline);
+        };
+        P::check_in(&me);
+        let Some(mut guarded) = attach(&self.ctl) else {
+            drop(me);
+            if counted {
+                self.give_back(READER);
+            }
+            return self.without_node(Self::try_read_past, Event::RwsemRlockFail, deadline);
+        };
+        if Self::S.readers_spin && !crowd {
+            let record = guarded.record();
+            if counted && self.may_spin(&guarded, true) {
+                drop(guarded);
+                self.give_back(READER);
+                counted = false;
+                let got = self.spin_in_osq(&me, record, Self::try_read_unqueued, true);
+                guarded = record.acquire();
+                self.spun(&guarded, true);
+                if got {
+                    return self.read_stolen(guarded, Event::RwsemOptRlock);
+                }
+            }
+            inc::<P>(Event::RwsemOptFail);
+            if !counted && self.phase_changed(seen_owner) && self.try_read_guarded(&guarded) {
+                take_back::<P>(Event::RwsemOptFail);
+                inc::<P>(Event::RwsemOptRlock2);
+                return self.read_stolen(guarded, Event::RwsemOptRlock);
+            }
+        }
+        self.queue_reader(&me, guarded, counted.then_some(READER), seen_owner, deadline)
+    }
+
+    /// Whether readers that were refused only because others wait may keep the lock.
+    fn may_steal(&self) -> bool {
+        match Self::S.reader_steals {
+            ReaderSteal::Never => false,
+            ReaderSteal::Always => true,
+            ReaderSteal::IfNoSpinner => !self.has_spinner(),
+        }
+    }
+
+    /// A reader has got the lock past the queue: if readers are first there, they come along.
+    fn read_stolen(&self, guarded: Guarded<P>, event: Event) -> bool {
+        self.note_reader();
+        inc::<P>(event);
+        let mut list = WakeList::new();
+        // Ordering: Relaxed, sequence (WAITERS changes inside the guard, [record.guard])
+        if self.count.load(Relaxed) & WAITERS != 0 {
+            self.mark_wake(&guarded, Wakers::ReadOwned, &mut list);
+        }
+        guarded.leave(&self.ctl);
+        list.wake::<P>();
+        true
+    }
+
+    /// Whether other readers hold the lock than at the start of the call (P12).
+    fn phase_changed(&self, seen_owner: u32) -> bool {
+        // Ordering: Relaxed, hint (try_read_unqueued decides)
+        let now = self.owner.load(Relaxed);
+        Self::S.phase_retry
+            && now & owner::READER_OWNED != 0
+            && (now ^ seen_owner) & !(owner::NONSPINNABLE | owner::READER_OWNED) != 0
+    }
+
+    /// One attempt of a reader that is not queued and not counted.
+    pub(super) fn try_read_unqueued(&self) -> bool {
+        // Ordering: Relaxed, hint (re-checked by the addition)
+        if self.count.load(Relaxed) & (WRITER | HANDOFF | READ_FAIL) != 0 {
+            return false;
+        }
+        // Ordering: Acquire, [rwsem.write]: pairs with the release in unlock_write()
+        let before = self.count.fetch_add(READER, Acquire);
+        if before & (WRITER | HANDOFF | READ_FAIL) == 0 {
+            return true;
+        }
+        self.give_back(READER);
+        false
+    }
+
+    /// The same for a holder of the guard, which must not wait for it: no addition that may have
+    /// to be taken back.
+    fn try_read_guarded(&self, _guarded: &Guarded<P>) -> bool {
+        self.try_read_unless(WRITER | HANDOFF | READ_FAIL)
+    }
+
+    /// [`try_read`](Self::try_read) past those who wait: for a thread that cannot queue.
+    fn try_read_past(&self) -> bool {
+        self.try_read_unless(WRITER | HANDOFF | READ_FAIL)
+    }
+
+    /// Queues the caller as a reader, `counted` of which is in the count, and waits.
+    pub(super) fn queue_reader(
+        &self,
+        me: &Me<P>,
+        guarded: Guarded<P>,
+        counted: Option<u64>,
+        seen_owner: u32,
+        deadline: Option<u64>,
+    ) -> bool {
+        let first = guarded.first().is_none();
+        if let Some(mine) = counted
+            && first
+            // Ordering: Acquire, [rwsem.write]: an acquisition like any other (race 9)
+            && self.count.load(Acquire) & (WRITER | HANDOFF | READ_FAIL) == 0
+        {
+            debug_assert_eq!(mine, READER);
+            guarded.leave(&self.ctl);
+            self.note_reader();
+            inc::<P>(Event::RwsemRlockFast);
+            return true;
+        }
+        self.describe(me, kind::READER, seen_owner);
+        guarded.push_back(me.slot(), state::WAITING);
+        let plus = if first { WAITERS } else { 0 };
+        let minus = counted.unwrap_or(0);
+        self.wait_read(me, guarded, plus.wrapping_sub(minus), deadline)
+    }
+
+    /// The wait of a reader that has just queued; `change` is what that changes in the count.
+    pub(super) fn wait_read(
+        &self,
+        me: &Me<P>,
+        guarded: Guarded<P>,
+        change: u64,
+        deadline: Option<u64>,
+    ) -> bool {
+        let record = guarded.record();
+        // Ordering: AcqRel, [rwsem.queue], [rwsem.read]: publishes the record; what the caller
+        // had in the count leaves it as a reader's
+        let now = self.count.fetch_add(change, AcqRel).wrapping_add(change);
+        let mut list = WakeList::new();
+        self.wake_if_not_written(&guarded, now, &mut list);
+        // The caller itself may be among those who were granted the lock.
+        guarded.settle(&self.ctl);
+        list.wake::<P>();
+        loop {
+            // Ordering: Acquire, [rwsem.grant]: pairs with the store in mark_wake() (race 9)
+            if my_state(me).load(Acquire) == state::GRANTED {
+                return self.granted(me, Event::RwsemRlock);
+            }
+            if deadline.is_some_and(|at| P::now() >= at) {
+                return self.cancel(me, record, Event::RwsemRlock, Event::RwsemRlockFail);
+            }
+            P::park(me, deadline);
+            inc::<P>(Event::RwsemSleepReader);
+            P::check_in(me);
+        }
+    }
+
+    /// The lock was granted to this waiter, which is out of the queue and no user any more.
+    pub(super) fn granted(&self, me: &Me<P>, event: Event) -> bool {
+        // Ordering: Relaxed, owner-only (granted: nobody else writes it)
+        my_state(me).store(state::IDLE, Relaxed);
+        inc::<P>(event);
+        true
+    }
+
+    /// A timed waiter gives up, unless the lock was granted to it meanwhile. If it was first, the
+    /// next is woken in its place, and what it had asked for is forgotten (races 11, 12, 20).
+    pub(super) fn cancel(&self, me: &Me<P>, record: Record<P>, got: Event, lost: Event) -> bool {
+        let guarded = record.acquire();
+        // Ordering: Acquire, [rwsem.grant]: pairs with the store in mark_wake()
+        if my_state(me).load(Acquire) == state::GRANTED {
+            drop(guarded);
+            return self.granted(me, got);
+        }
+        self.leave_queue(me, guarded);
+        inc::<P>(lost);
+        false
+    }
+
+    /// A waiter leaves the queue without the lock.
+    pub(super) fn leave_queue(&self, me: &Me<P>, guarded: Guarded<P>) {
+        let was_first = guarded.first() == Some(me.slot());
+        guarded.remove(me.slot());
+        let mut list = WakeList::new();
+        if guarded.first().is_none() {
+            // Ordering: Relaxed, sequence (the flags change inside the guard, [record.guard])
+            self.count.fetch_and(!(WAITERS | HANDOFF), Relaxed);
+        } else if was_first {
+            // Ordering: Acquire, [rwsem.write], [rwsem.read]: what is granted below was released
+            // before; only the first waiter asks, so the request was the caller's
+            let now = self.count.fetch_and(!HANDOFF, Acquire);
+            self.wake_if_not_written(&guarded, now, &mut list);
+        }
+        guarded.leave(&self.ctl);
+        list.wake::<P>();
+    }
+
+    /// Writes into the caller's node what others must know of it.
+    pub(super) fn describe(&self, me: &Me<P>, kind: u32, seen_owner: u32) {
+        let at = match Self::S.handoff_ns {
+            super::policy::NEVER => u64::MAX,
+            ns => P::ticks().saturating_add(P::ticks_of(ns)),
+        };
+        let words = &me.record().words;
+        // Ordering: Relaxed, init (published by the guard, [record.guard]) (block)
+        words[node::RW_KIND].store(kind, Relaxed);
+        words[node::RW_SAW_BIT].store(seen_owner & owner::NONSPINNABLE, Relaxed);
+        words[node::RW_HANDOFF_AT[0]].store(at as u32, Relaxed);
+        words[node::RW_HANDOFF_AT[1]].store((at >> 32) as u32, Relaxed);
+    }
+
+    /// Without a queue node: sleeps and tries in turn.
+    #[cold]
+    pub(super) fn without_node(
+        &self,
+        attempt: fn(&Self) -> bool,
+        lost: Event,
+        deadline: Option<u64>,
+    ) -> bool {
+        inc::<P>(Event::RwsemNoNode);
+        let mut ns = NO_NODE_SLEEP_NS.0;
+        loop {
+            if attempt(self) {
+                return true;
+            }
+            let left = deadline.map_or(u64::MAX, |at| at.saturating_sub(P::now()));
+            if left == 0 {
+                inc::<P>(lost);
+                return false;
+            }
+            P::sleep(ns.min(left));
+            ns = (ns * 2).min(NO_NODE_SLEEP_NS.1);
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Spinning for the lock, beside the queue. Edges: see the parent module.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use lockwright_platform::{Holder, Me, NO_CPU, Platform, Spin, Until, Word};
+
+use super::count::{HANDOFF, READER, READERS};
+use super::{Policy, RawRwLock, owner};
+use crate::events::{Event, inc};
+use crate::osq;
+use crate::record::{Guarded, Record, ctl};
+
+/// Time for spinning on readers: so much, and [`PER_READER_NS`] for each up to [`MOST_READERS`].
+const READERS_NS: u64 = 10_000;
+const PER_READER_NS: u64 = 500;
+const MOST_READERS: u64 = 30;
+
+/// Who holds the lock, by its owner word.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Owner {
+    /// Nobody, or somebody who has not said so yet.
+    Null,
+    Writer,
+    Reader,
+    /// Spinning is forbidden, or the writer does not run.
+    Nonspinnable,
+}
+
+impl<P: Platform, W: Policy> RawRwLock<P, W> {
+    fn forbidding(reader: bool) -> u32 {
+        if !Self::S.split_bits {
+            owner::NONSPINNABLE
+        } else if reader {
+            owner::RD_NONSPINNABLE
+        } else {
+            owner::WR_NONSPINNABLE
+        }
+    }
+
+    fn classify(word: u32, forbidding: u32) -> Owner {
+        if word & forbidding != 0 && word & owner::READER_OWNED != 0 {
+            Owner::Nonspinnable
+        } else if word & owner::READER_OWNED != 0 {
+            Owner::Reader
+        } else if word >> owner::CPU_SHIFT != 0 {
+            Owner::Writer
+        } else {
+            Owner::Null
+        }
+    }
+
+    /// The writer as far as it is known. `None`: it does not run.
+    fn holder(word: u32) -> Option<Holder> {
+        let cpu = Self::cpu_of(word);
+        (cpu == NO_CPU || cpu != P::cpu()).then(|| Holder { cpu, stamp: P::cpu_stamp(cpu) })
+    }
+
+    /// A few attempts before any bookkeeping, and some more after yielding: the lock is often
+    /// about to be released, by an owner that may need this very CPU.
+    pub(super) fn poll_eagerly(&self, attempt: fn(&Self) -> bool) -> bool {
+        if P::spinner_cap() > 0 {
+            for _ in 0..Self::S.eager_polls {
+                if attempt(self) {
+                    return true;
+                }
+                P::relax(1);
+            }
+        }
+        (0..Self::S.yields).any(|_| {
+            P::yield_now();
+            attempt(self)
+        })
+    }
+
+    /// Whether the caller may spin; if so it is counted among the spinners until
+    /// [`spun`](Self::spun).
+    pub(super) fn may_spin(&self, guarded: &Guarded<P>, reader: bool) -> bool {
+        // Ordering: Relaxed, hint (what the policy goes by)
+        let word = self.owner.load(Relaxed);
+        let sensible = match Self::classify(word, Self::forbidding(reader)) {
+            Owner::Nonspinnable => false,
+            Owner::Writer => Self::holder(word).is_some(),
+            Owner::Reader => Self::S.reader_owned_spin,
+            Owner::Null => true,
+        };
+        if !sensible || P::should_yield() {
+            return false;
+        }
+        if reader && Self::S.one_reader_spins && !guarded.admit_reader() {
+            return false;
+        }
+        let admitted = guarded.admit_spinner(P::spinner_cap());
+        if !admitted && reader && Self::S.one_reader_spins {
+            guarded.dismiss_reader();
+        }
+        admitted
+    }
+
+    pub(super) fn spun(&self, guarded: &Guarded<P>, reader: bool) {
+        guarded.dismiss_spinner();
+        if reader && Self::S.one_reader_spins {
+            guarded.dismiss_reader();
+        }
+    }
+
+    /// Whether somebody spins in the OSQ, as far as can be seen.
+    pub(super) fn has_spinner(&self) -> bool {
+        // Ordering: Relaxed, hint (a record that serves another lock by now misleads a policy,
+        // no more) (block)
+        ctl::record(self.ctl.load(Relaxed))
+            .is_some_and(|id| Record::<P>::at(id).osq_tail().load(Relaxed) != 0)
+    }
+
+    /// Spins as head of the OSQ; true with the lock.
+    pub(super) fn spin_in_osq(
+        &self,
+        me: &Me<P>,
+        record: Record<P>,
+        attempt: fn(&Self) -> bool,
+        reader: bool,
+    ) -> bool {
+        let end = P::ticks().saturating_add(P::ticks_of(Self::S.spin_ns));
+        if !osq::lock(record.osq_tail(), me, Until::CHANGED.deadline(end)) {
+            return false;
+        }
+        let got = self.spin(attempt, Self::forbidding(reader), end);
+        osq::unlock(record.osq_tail(), me);
+        got
+    }
+
+    fn spin(&self, attempt: fn(&Self) -> bool, forbidding: u32, end: u64) -> bool {
+        let (mut before, mut readers_end, mut nulls) = (Owner::Null, end, 0);
+        while P::ticks() < end {
+            let now = self.await_owner(forbidding, end);
+            if now == Owner::Nonspinnable {
+                return false;
+            }
+            // Ordering: Relaxed, hint (compared with later readings only)
+            let seen = self.count.load(Relaxed);
+            if attempt(self) {
+                return true;
+            }
+            let limit = match now {
+                Owner::Writer => {
+                    before = now;
+                    continue;
+                }
+                Owner::Reader if !Self::S.reader_owned_spin => return false,
+                Owner::Reader => {
+                    if before != Owner::Reader {
+                        readers_end = P::ticks().saturating_add(P::ticks_of(self.readers_ns()));
+                    }
+                    readers_end
+                }
+                _ => {
+                    nulls += 1;
+                    if Self::S.null_owner_tries != 0 && nulls > Self::S.null_owner_tries {
+                        return false;
+                    }
+                    end
+                }
+            };
+            let until = Until { resched: true, ..Until::CHANGED.deadline(limit) };
+            // Ordering: Relaxed, hint (the attempt decides)
+            match P::spin_while(&self.count, u64::MAX, seen, Relaxed, until) {
+                Spin::Changed(_) => {}
+                Spin::Deadline if now == Owner::Reader => {
+                    self.forbid_spinning();
+                    inc::<P>(Event::RwsemOptNospin);
+                    return false;
+                }
+                _ => return false,
+            }
+            before = now;
+        }
+        false
+    }
+
+    fn readers_ns(&self) -> u64 {
+        // Ordering: Relaxed, hint (a number for a time limit)
+        let readers = (self.count.load(Relaxed) & READERS) / READER;
+        READERS_NS + PER_READER_NS * readers.min(MOST_READERS)
+    }
+
+    /// Waits while the same writer holds the lock and runs.
+    fn await_owner(&self, forbidding: u32, end: u64) -> Owner {
+        // Ordering: Relaxed, hint (the attempt decides)
+        let word = self.owner.load(Relaxed);
+        let now = Self::classify(word, forbidding);
+        if now != Owner::Writer {
+            return now;
+        }
+        let Some(holder) = Self::holder(word) else {
+            return Owner::Nonspinnable;
+        };
+        let until = Until { holder: Some(holder), resched: true, ..Until::CHANGED.deadline(end) };
+        // Ordering: Relaxed, hint (the attempt decides)
+        match P::spin_while(&self.owner, u32::MAX, word, Relaxed, until) {
+            Spin::Changed(word) => Self::classify(word, forbidding),
+            Spin::Deadline | Spin::Stopped | Spin::Resched => Owner::Nonspinnable,
+        }
+    }
+
+    /// A first writer that has forbidden stealing spins for its turn. True: it should try again
+    /// before it sleeps.
+    pub(super) fn spin_for_handoff(&self) -> bool {
+        // Ordering: Relaxed, hint (the attempt decides)
+        if !Self::S.handoff_spins || self.count.load(Relaxed) & HANDOFF == 0 {
+            return false;
+        }
+        let end = P::ticks().saturating_add(P::ticks_of(Self::S.spin_ns));
+        // Ordering: Relaxed, hint (the attempt decides)
+        let was = Self::classify(self.owner.load(Relaxed), owner::NONSPINNABLE);
+        // Only a change is worth another attempt: a null owner that stays is one that does not
+        // run (races 13, 14).
+        was == Owner::Writer && self.await_owner(owner::NONSPINNABLE, end) == Owner::Null
+    }
+
+    /// Spinners' time on readers is up.
+    pub(super) fn forbid_spinning(&self) {
+        // Ordering: Relaxed, hint (re-checked by the exchange)
+        let mut word = self.owner.load(Relaxed);
+        while word & owner::READER_OWNED != 0 && word & owner::NONSPINNABLE != owner::NONSPINNABLE {
+            // Ordering: Relaxed, hint (what the next spinner goes by)
+            match self.owner.compare_exchange(word, word | owner::NONSPINNABLE, Relaxed, Relaxed) {
+                Ok(_) => return,
+                Err(other) => word = other,
+            }
+        }
+    }
+}

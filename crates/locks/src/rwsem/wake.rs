@@ -1,0 +1,373 @@
+//! Waking those who wait: grants to readers, wake-ups of writers, transfers. Edges: see the
+//! parent module.
+
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use lockwright_platform::{NO_CPU, Platform, Shield, Slot, Word};
+
+use super::count::{HANDOFF, LOCKED, READ_FAIL, READER, READERS, UPGRADABLE, WAITERS, WRITER};
+use super::{Policy, RawRwLock, kind, owner};
+use crate::events::{Event, inc};
+use crate::record::{Guarded, Record, ctl, node, state, waiter_state};
+
+/// Who may be woken.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum Wakers {
+    /// The lock looks free: the first waiter, whatever it is.
+    Any,
+    /// Readers hold the lock: readers, and a reader that upgrades.
+    Readers,
+    /// The caller holds the lock for reading: readers.
+    ReadOwned,
+}
+
+/// Most grants of one wake-up, whatever the policy: they are remembered until the guard is free.
+const BATCH: usize = 256;
+
+/// Waiters to be woken when the guard has been dropped.
+pub(super) struct WakeList {
+    slots: [u16; BATCH],
+    length: usize,
+}
+
+impl WakeList {
+    pub(super) fn new() -> Self {
+        WakeList { slots: [0; BATCH], length: 0 }
+    }
+
+    fn push(&mut self, slot: Slot) {
+        self.slots[self.length] = slot.get();
+        self.length += 1;
+    }
+
+    pub(super) fn wake<P: Platform>(&self) {
+        for slot in self.slots[..self.length].iter().filter_map(|&slot| Slot::new(slot)) {
+            P::unpark(slot);
+        }
+    }
+}
+
+/// What a waiter's node says of it. Written by the waiter before it queues; read under the guard.
+pub(super) fn word_of<P: Platform>(slot: Slot, word: usize) -> u32 {
+    // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+    P::thread_record(slot).words[word].load(Relaxed)
+}
+
+pub(super) fn is_writer<P: Platform>(slot: Slot) -> bool {
+    word_of::<P>(slot, node::RW_KIND) == kind::WRITER
+}
+
+/// When the waiter may forbid stealing, in ticks.
+pub(super) fn handoff_at<P: Platform>(slot: Slot) -> u64 {
+    let half = |i: usize| u64::from(word_of::<P>(slot, node::RW_HANDOFF_AT[i]));
+    half(0) | half(1) << 32
+}
+
+impl<P: Platform, W: Policy> RawRwLock<P, W> {
+    /// A reader's count has been taken back and somebody waits.
+    #[cold]
+    pub(super) fn reader_left(&self, now: u64, what: u64) {
+        if now & (WRITER | READERS | READ_FAIL) == 0 {
+            self.allow_spinning();
+            self.wake(Wakers::Any);
+        } else if now & WRITER == 0 && (what & UPGRADABLE != 0 || now & UPGRADABLE != 0) {
+            // An upgradable reader that waits for the place of one, or for the others to leave.
+            self.wake(Wakers::Readers);
+        }
+    }
+
+    /// Wakes after an unlock.
+    #[cold]
+    pub(super) fn wake(&self, who: Wakers) {
+        let _shield = Shield::<P>::up();
+        // Ordering: Acquire, [rwsem.queue]: whoever set WAITERS had attached the record before
+        self.count.load(Acquire);
+        // Ordering: Acquire, [record.attach]: the record's words are looked at
+        let Some(id) = ctl::record(self.ctl.load(Acquire)) else {
+            return;
+        };
+        let guarded = Record::<P>::at(id).acquire();
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+        if ctl::record(self.ctl.load(Relaxed)) != Some(id) {
+            // All who waited when the caller unlocked have left, and each has passed the baton.
+            return;
+        }
+        let mut list = WakeList::new();
+        self.mark_wake(&guarded, who, &mut list);
+        guarded.settle(&self.ctl);
+        list.wake::<P>();
+    }
+
+    /// What somebody does who has queued, or found the lock held by readers only.
+    pub(super) fn wake_if_not_written(&self, guarded: &Guarded<P>, now: u64, list: &mut WakeList) {
+        if now & WRITER != 0 {
+        } else if now & (READERS | READ_FAIL) != 0 {
+            self.mark_wake(guarded, Wakers::Readers, list);
+        } else {
+            self.allow_spinning();
+            self.mark_wake(guarded, Wakers::Any, list);
+        }
+    }
+
+    /// Grants to readers, or notes the first writer for a wake-up. All granted readers are in the
+    /// count before the first of them may run (race 8).
+    pub(super) fn mark_wake(&self, guarded: &Guarded<P>, who: Wakers, list: &mut WakeList) {
+        let Some(first) = guarded.first() else {
+            // Left over where a fork cut the queue off.
+            // Ordering: Relaxed, hint (requests of nobody)
+            self.count.fetch_and(!(WAITERS | HANDOFF), Relaxed);
+            return;
+        };
+        match word_of::<P>(first, node::RW_KIND) {
+            kind::WRITER if who == Wakers::Any => self.wake_writer(guarded, first, list),
+            kind::UPGRADING if who != Wakers::ReadOwned => list.push(first),
+            kind::WRITER | kind::UPGRADING => {}
+            _ if list.length == BATCH => {}
+            _ => self.grant_readers(guarded, first, who, list),
+        }
+    }
+
+    fn wake_writer(&self, guarded: &Guarded<P>, first: Slot, list: &mut WakeList) {
+        inc::<P>(Event::RwsemWakeWriter);
+        if Self::S.writers_steal && !Self::S.early_transfer {
+            return list.push(first);
+        }
+        // Ordering: Relaxed, hint (re-checked by the exchange)
+        let mut now = self.count.load(Relaxed);
+        while now & LOCKED == 0 {
+            let new = self.without_first(guarded, first, now) | WRITER;
+            // Ordering: Acquire, [rwsem.write], [rwsem.read]: pairs with the releases, on behalf
+            // of the waiter; Relaxed, hint (retried)
+            match self.count.compare_exchange(now, new, Acquire, Relaxed) {
+                Ok(_) => {
+                    self.grant_writer(guarded, first);
+                    return list.push(first);
+                }
+                Err(other) => now = other,
+            }
+        }
+    }
+
+    /// The count word when `first` has left the queue with the lock.
+    fn without_first(&self, guarded: &Guarded<P>, first: Slot, now: u64) -> u64 {
+        let alone = guarded.next(first).is_none();
+        now & !HANDOFF & if alone { !WAITERS } else { !0 }
+    }
+
+    /// The lock, held for writing in the count already, becomes that of the first waiter.
+    fn grant_writer(&self, guarded: &Guarded<P>, first: Slot) {
+        // Ordering: Relaxed, hint (its CPU is not known before it runs)
+        self.owner.store((u32::from(NO_CPU) + 1) << owner::CPU_SHIFT, Relaxed);
+        self.grant(guarded, first);
+    }
+
+    fn grant(&self, guarded: &Guarded<P>, slot: Slot) {
+        guarded.remove(slot);
+        guarded.drop_user();
+        // Ordering: Release, [rwsem.grant]: pairs with the loads in wait_read(), wait_write() and
+        // cancel()
+        waiter_state::<P>(slot).store(state::GRANTED, Release);
+    }
+
+    fn grant_readers(&self, guarded: &Guarded<P>, first: Slot, who: Wakers, list: &mut WakeList) {
+        let mut tentative = 0;
+        if who != Wakers::ReadOwned {
+            // Ordering: Relaxed, hint (a guard against absurdity)
+            if self.count.load(Relaxed) & READ_FAIL != 0 {
+                return;
+            }
+            tentative = READER;
+            // Ordering: Acquire, [rwsem.write]: on behalf of the readers
+            let before = self.count.fetch_add(READER, Acquire);
+            if before & WRITER != 0 {
+                return self.undo_grant(before, first);
+            }
+        }
+        let granted = self.choose_readers(guarded, first, list);
+        let chosen = list.slots[list.length - granted as usize..list.length].iter();
+        let chosen = chosen.filter_map(|&slot| Slot::new(slot));
+        let upgradable =
+            chosen.clone().any(|slot| word_of::<P>(slot, node::RW_KIND) == kind::UPGRADABLE);
+
+        // Ordering: Relaxed, hint (re-checked by the exchange)
+        let mut now = self.count.load(Relaxed);
+        loop {
+            let mut new = now.wrapping_add(u64::from(granted) * READER).wrapping_sub(tentative);
+            if upgradable {
+                new |= UPGRADABLE;
+            }
+            if granted > 0 {
+                new &= !HANDOFF;
+            }
+            if granted == self.queued(guarded) {
+                new &= !WAITERS;
+            }
+            // Ordering: AcqRel, [rwsem.write], [rwsem.read]: acquires for the readers, and gives
+            // the tentative count back; Relaxed, hint (retried)
+            match self.count.compare_exchange(now, new, AcqRel, Relaxed) {
+                Ok(_) => break,
+                Err(other) => now = other,
+            }
+        }
+        if granted > 0 {
+            inc::<P>(Event::RwsemWakeReader);
+            self.note_granted_readers(first);
+        }
+        chosen.for_each(|slot| self.grant(guarded, slot));
+    }
+
+    /// A writer holds the lock: takes the tentative count back, and forbids stealing if the first
+    /// reader has waited long enough.
+    fn undo_grant(&self, before: u64, first: Slot) {
+        let late = Self::S.handoff_ns != super::policy::NEVER
+            && before & HANDOFF == 0
+            && P::ticks() >= handoff_at::<P>(first);
+        if late {
+            inc::<P>(Event::RwsemRlockHandoff);
+        }
+        let flag = if late { HANDOFF } else { 0 };
+        // Ordering: Release, [rwsem.read]: a tentative count is a reader's
+        self.count.fetch_add(flag.wrapping_sub(READER), Release);
+    }
+
+    /// Puts the readers that a wake-up grants to on the list; returns their number.
+    fn choose_readers(&self, guarded: &Guarded<P>, first: Slot, list: &mut WakeList) -> u32 {
+        let room = (BATCH - list.length) as u32;
+        let cap = if Self::S.wake_cap == 0 { room } else { room.min(Self::S.wake_cap) };
+        // Fast paths cannot set the bit while somebody waits: it can only be cleared meanwhile.
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+        let mut upgradable_taken = self.count.load(Relaxed) & UPGRADABLE != 0;
+        let (mut granted, mut at) = (0, Some(first));
+        while let Some(slot) = at
+            && granted < cap
+        {
+            at = guarded.next(slot);
+            match word_of::<P>(slot, node::RW_KIND) {
+                kind::READER => {}
+                kind::UPGRADABLE if !upgradable_taken => upgradable_taken = true,
+                _ if Self::S.wake_all => continue,
+                _ => break,
+            }
+            list.push(slot);
+            granted += 1;
+        }
+        granted
+    }
+
+    fn queued(&self, guarded: &Guarded<P>) -> u32 {
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+        guarded.record().length().load(Relaxed)
+    }
+
+    /// The owner word for readers that were granted the lock. If the first of them had been
+    /// forbidden to spin, readers stay so (P11).
+    fn note_granted_readers(&self, first: Slot) {
+        self.note_reader();
+        if Self::S.sticky_reader_bit
+            && word_of::<P>(first, node::RW_SAW_BIT) & owner::RD_NONSPINNABLE != 0
+        {
+            // Ordering: Relaxed, hint (an update may be lost, race 17)
+            self.owner.fetch_or(owner::RD_NONSPINNABLE, Relaxed);
+            inc::<P>(Event::RwsemOptNorspin);
+        }
+    }
+
+    /// Releases a writer's hold to the first waiter, or to the first readers.
+    ///
+    /// # Safety
+    ///
+    /// As for [`unlock_write`](Self::unlock_write).
+    pub unsafe fn unlock_write_fair(&self) {
+        if !self.pass_on(WRITER) {
+            // SAFETY: passes on this function's contract.
+            unsafe { self.unlock_write() }
+        }
+    }
+
+    /// Releases a reader's hold; the last reader passes the lock to the first waiter.
+    ///
+    /// # Safety
+    ///
+    /// As for [`unlock_read`](Self::unlock_read).
+    pub unsafe fn unlock_read_fair(&self) {
+        if !self.pass_on(READER) {
+            // SAFETY: passes on this function's contract.
+            unsafe { self.unlock_read() }
+        }
+    }
+
+    /// Turns the caller's hold, the only one, into that of the first waiter. False: there is no
+    /// waiter, or the caller is not alone.
+    fn pass_on(&self, mine: u64) -> bool {
+        // Ordering: Acquire, [rwsem.queue]: whoever set WAITERS had attached the record before
+        if self.count.load(Acquire) & WAITERS == 0 {
+            return false;
+        }
+        let _shield = Shield::<P>::up();
+        // Ordering: Acquire, [record.attach]: the record's words are looked at
+        let Some(id) = ctl::record(self.ctl.load(Acquire)) else {
+            return false;
+        };
+        let guarded = Record::<P>::at(id).acquire();
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+        if ctl::record(self.ctl.load(Relaxed)) != Some(id) {
+            return false;
+        }
+        let Some(first) = guarded.first() else {
+            return false;
+        };
+        let mut list = WakeList::new();
+        if is_writer::<P>(first) {
+            // Ordering: Relaxed, hint (re-checked by the exchange)
+            let mut now = self.count.load(Relaxed);
+            loop {
+                if now & LOCKED != mine {
+                    return false;
+                }
+                let new = self.without_first(&guarded, first, now) & !LOCKED | WRITER;
+                // Ordering: AcqRel, [rwsem.write], [rwsem.read]: releases the caller's section,
+                // acquires the earlier readers' for the waiter; Relaxed, hint (retried)
+                match self.count.compare_exchange(now, new, AcqRel, Relaxed) {
+                    Ok(_) => break,
+                    Err(other) => now = other,
+                }
+            }
+            self.grant_writer(&guarded, first);
+            list.push(first);
+        } else {
+            // The caller becomes a reader, if it is not, and leaves as one: no writer gets in
+            // between.
+            if mine == WRITER {
+                // Ordering: Release, [rwsem.write]: pairs with the acquisitions of readers
+                self.count.fetch_add(READER - WRITER, Release);
+            }
+            self.mark_wake(&guarded, Wakers::ReadOwned, &mut list);
+            self.give_back_guarded(&guarded, &mut list);
+        }
+        guarded.settle(&self.ctl);
+        list.wake::<P>();
+        true
+    }
+
+    /// [`give_back`](Self::give_back) of a reader by a holder of the guard.
+    fn give_back_guarded(&self, guarded: &Guarded<P>, list: &mut WakeList) {
+        // Ordering: Release, [rwsem.read]: pairs with the writers' acquisitions
+        let now = self.count.fetch_sub(READER, Release).wrapping_sub(READER);
+        if now & WAITERS != 0 {
+            self.wake_if_not_written(guarded, now, list);
+        }
+    }
+
+    /// The last unlock allows writers to spin again.
+    fn allow_spinning(&self) {
+        if !Self::S.reader_owned_spin {
+            return;
+        }
+        let bits = if Self::S.split_bits { owner::WR_NONSPINNABLE } else { owner::NONSPINNABLE };
+        // Ordering: Relaxed, hint (re-checked by the next spinner)
+        if self.owner.load(Relaxed) & bits != 0 {
+            // Ordering: Relaxed, hint (as above)
+            self.owner.fetch_and(!bits, Relaxed);
+        }
+    }
+}

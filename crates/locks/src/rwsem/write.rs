@@ -1,0 +1,173 @@
+//! The slow path of writers. Edges: see the parent module.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use lockwright_platform::{Me, Platform, Word};
+
+use super::count::{HANDOFF, LOCKED, WAITERS, WRITER};
+use super::policy::NEVER;
+use super::wake::{WakeList, handoff_at};
+use super::{Policy, RawRwLock, kind, owner};
+use crate::events::{Event, inc};
+use crate::record::{Guarded, attach, my_state, node, state};
+
+impl<P: Platform, W: Policy> RawRwLock<P, W> {
+    #[cold]
+    pub(super) fn write_slow(&self, deadline: Option<u64>) -> bool {
+        if Self::S.eager_polls > 0 && self.poll_eagerly(Self::try_write_unqueued) {
+            inc::<P>(Event::RwsemOptLock);
+            self.note_writer();
+            return true;
+        }
+        let Some(me) = P::enter() else {
+            return self.without_node(Self::try_write, Event::RwsemWlockFail, deadline);
+        };
+        P::check_in(&me);
+        let Some(mut guarded) = attach(&self.ctl) else {
+            drop(me);
+            return self.without_node(Self::try_write, Event::RwsemWlockFail, deadline);
+        };
+        // Ordering: Relaxed, hint (what the policy goes by)
+        let mut seen_owner = self.owner.load(Relaxed);
+        if Self::S.writers_spin {
+            let record = guarded.record();
+            if self.may_spin(&guarded, false) {
+                drop(guarded);
+                let got = self.spin_in_osq(&me, record, Self::try_write_unqueued, false);
+                guarded = record.acquire();
+                self.spun(&guarded, false);
+                if got {
+                    guarded.leave(&self.ctl);
+                    inc::<P>(Event::RwsemOptLock);
+                    self.note_writer();
+                    return true;
+                }
+            }
+            inc::<P>(Event::RwsemOptFail);
+            // Ordering: Relaxed, hint (what the policy goes by)
+            seen_owner = self.owner.load(Relaxed);
+        }
+        self.queue_writer(&me, guarded, seen_owner, deadline)
+    }
+
+    fn queue_writer(
+        &self,
+        me: &Me<P>,
+        guarded: Guarded<P>,
+        seen_owner: u32,
+        deadline: Option<u64>,
+    ) -> bool {
+        let record = guarded.record();
+        self.describe(me, kind::WRITER, seen_owner);
+        let mut list = WakeList::new();
+        if guarded.push_back(me.slot(), state::WAITING) {
+            // Ordering: Release, [rwsem.queue]: publishes the record to the unlock that sees it
+            self.count.fetch_or(WAITERS, Release);
+        } else {
+            // Ordering: Acquire, [rwsem.write], [rwsem.read]: what is granted below was released
+            // before
+            let now = self.count.load(Acquire);
+            self.wake_if_not_written(&guarded, now, &mut list);
+        }
+        let mut guarded = guarded;
+        // Ordering: Relaxed, owner-only (if granted, then by this thread)
+        if my_state(me).load(Relaxed) == state::GRANTED {
+            guarded.settle(&self.ctl);
+            list.wake::<P>();
+            return self.write_granted(me);
+        }
+        loop {
+            if self.try_write_queued(me, &guarded) {
+                guarded.remove(me.slot());
+                guarded.leave(&self.ctl);
+                list.wake::<P>();
+                self.note_writer();
+                self.stay_forbidden(me);
+                inc::<P>(Event::RwsemWlock);
+                return true;
+            }
+            let first = guarded.first() == Some(me.slot());
+            drop(guarded);
+            core::mem::replace(&mut list, WakeList::new()).wake::<P>();
+            if deadline.is_some_and(|at| P::now() >= at) {
+                return self.cancel(me, record, Event::RwsemWlock, Event::RwsemWlockFail);
+            }
+            if !(first && self.spin_for_handoff()) {
+                self.sleep_as_writer(me, first, deadline);
+            }
+            guarded = record.acquire();
+            // Once it is granted, the record is not this lock's for the caller's sake any more.
+            // Ordering: Acquire, [rwsem.grant]: pairs with the store in mark_wake()
+            if my_state(me).load(Acquire) == state::GRANTED {
+                drop(guarded);
+                return self.write_granted(me);
+            }
+        }
+    }
+
+    fn write_granted(&self, me: &Me<P>) -> bool {
+        self.note_writer();
+        self.granted(me, Event::RwsemWlock)
+    }
+
+    fn sleep_as_writer(&self, me: &Me<P>, first: bool, deadline: Option<u64>) {
+        let mut until = deadline;
+        // Ordering: Relaxed, hint (only the first waiter raises the flag)
+        if first && Self::S.handoff_ns != NEVER && self.count.load(Relaxed) & HANDOFF == 0 {
+            // Steady readers may leave no unlock to wake this thread to its right (race 16).
+            let left = handoff_at::<P>(me.slot()).saturating_sub(P::ticks());
+            let ns = left.saturating_mul(1_000) / P::ticks_of(1_000).max(1);
+            let at = P::now() + ns;
+            until = Some(until.map_or(at, |deadline| deadline.min(at)));
+        }
+        P::park(me, until);
+        inc::<P>(Event::RwsemSleepWriter);
+        P::check_in(me);
+    }
+
+    /// A queued writer's attempt. The first one, if it has waited long enough and the lock is
+    /// held, forbids stealing; while that holds, no other gets the lock here.
+    fn try_write_queued(&self, me: &Me<P>, guarded: &Guarded<P>) -> bool {
+        let first = guarded.first() == Some(me.slot());
+        let alone = first && guarded.next(me.slot()).is_none();
+        // Ordering: Relaxed, hint (re-checked by the exchange)
+        let mut now = self.count.load(Relaxed);
+        loop {
+            if !first && (now & HANDOFF != 0 || !Self::S.writers_steal) {
+                return false;
+            }
+            let new = if now & LOCKED == 0 {
+                (now | WRITER) & !HANDOFF & if alone { !WAITERS } else { !0 }
+            } else if first
+                && now & HANDOFF == 0
+                && Self::S.handoff_ns != NEVER
+                && P::ticks() >= handoff_at::<P>(me.slot())
+            {
+                now | HANDOFF
+            } else {
+                return false;
+            };
+            // Ordering: Acquire, [rwsem.write], [rwsem.read]: pairs with the releases; Relaxed,
+            // hint (retried)
+            match self.count.compare_exchange(now, new, Acquire, Relaxed) {
+                Ok(_) if new & HANDOFF != 0 => {
+                    inc::<P>(Event::RwsemWlockHandoff);
+                    return false;
+                }
+                Ok(_) => return true,
+                Err(other) => now = other,
+            }
+        }
+    }
+
+    /// A writer that found spinning forbidden keeps it so for readers (P11).
+    fn stay_forbidden(&self, me: &Me<P>) {
+        // Ordering: Relaxed, owner-only (the caller's own word)
+        let saw = me.record().words[node::RW_SAW_BIT].load(Relaxed);
+        if Self::S.sticky_reader_bit && saw != 0 {
+            // Ordering: Relaxed, hint (an update may be lost, race 17)
+            self.owner.fetch_or(owner::RD_NONSPINNABLE, Relaxed);
+            inc::<P>(Event::RwsemOptNorspin);
+        }
+    }
+}

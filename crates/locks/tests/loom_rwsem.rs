@@ -1,0 +1,257 @@
+//! The reader-writer semaphore under the model checker: exclusion (I1), no lost wake-up (I2: loom
+//! reports a deadlock), nothing left behind (I3, I4), for the default and the stages 5.3 and 5.11.
+#![cfg(loom)]
+
+mod support;
+
+use lockwright_locks::events::Event;
+use lockwright_locks::rwsem::RawRwLock;
+use lockwright_locks::rwsem::policy::{
+    EarlyTransfer, Fifo, NEVER, Policy, Standard, Switches, V5_3, V5_11,
+};
+use lockwright_platform::{Model, Platform};
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::thread;
+use support::model;
+
+// Time stands still in the model: a waiter with handoff_ns = 0 asks at its first look. No polls
+// before the wait that the model sees.
+macro_rules! policies {
+    ($($name:ident: $base:ident, $handoff:expr;)*) => {$(
+        struct $name;
+        impl Policy for $name {
+            const NAME: &'static str = stringify!($name);
+            const STAGE: &'static str = "model";
+            const SWITCHES: Switches = Switches {
+                handoff_ns: $handoff,
+                eager_polls: 0,
+                yields: 0,
+                ..$base::SWITCHES
+            };
+        }
+    )*};
+}
+
+policies! {
+    Steal: Standard, NEVER;
+    HandOff: Standard, 0;
+    Reader53: V5_3, NEVER;
+    HandOff53: V5_3, 0;
+    HandOff511: V5_11, 0;
+    Transfer: EarlyTransfer, NEVER;
+    Strict: Fifo, NEVER;
+}
+
+struct Shared<W: Policy> {
+    lock: RawRwLock<Model, W>,
+    section: UnsafeCell<u32>,
+}
+
+impl<W: Policy> Shared<W> {
+    fn look(&self) {
+        self.section.with(|n| unsafe { assert!(*n < 100) });
+    }
+
+    fn step(&self) {
+        self.section.with_mut(|n| unsafe { *n += 1 });
+    }
+}
+
+/// Each returns how often it wrote.
+type Body<W> = fn(&Shared<W>) -> u32;
+
+fn run<W: Policy + Send + Sync>(preemptions: Option<usize>, bodies: &'static [Body<W>]) {
+    model(preemptions, move || {
+        let shared = Arc::new(Shared::<W> { lock: RawRwLock::new(), section: UnsafeCell::new(0) });
+        let others: Vec<_> = bodies[1..]
+            .iter()
+            .map(|body| {
+                let shared = shared.clone();
+                thread::spawn(move || body(&shared))
+            })
+            .collect();
+        let mut writes = bodies[0](&shared);
+        writes += others.into_iter().map(|t| t.join().unwrap()).sum::<u32>();
+        assert_eq!(shared.lock.count(), 0, "a count or a flag was left behind");
+        assert_eq!(shared.lock.control(), 0, "a record was left behind");
+        assert_eq!(shared.section.with(|n| unsafe { *n }), writes);
+    });
+}
+
+fn read<W: Policy>(s: &Shared<W>) -> u32 {
+    s.lock.read();
+    s.look();
+    unsafe { s.lock.unlock_read() };
+    0
+}
+
+fn write<W: Policy>(s: &Shared<W>) -> u32 {
+    s.lock.write();
+    s.step();
+    unsafe { s.lock.unlock_write() };
+    1
+}
+
+fn write_read<W: Policy>(s: &Shared<W>) -> u32 {
+    write(s) + read(s)
+}
+
+fn write_write<W: Policy>(s: &Shared<W>) -> u32 {
+    write(s) + write(s)
+}
+
+fn read_read<W: Policy>(s: &Shared<W>) -> u32 {
+    read(s) + read(s)
+}
+
+fn timed_read<W: Policy>(s: &Shared<W>) -> u32 {
+    if s.lock.read_until(1) {
+        s.look();
+        unsafe { s.lock.unlock_read() };
+    }
+    0
+}
+
+fn timed_write<W: Policy>(s: &Shared<W>) -> u32 {
+    let got = s.lock.write_until(1);
+    if got {
+        s.step();
+        unsafe { s.lock.unlock_write() };
+    }
+    got.into()
+}
+
+fn tried<W: Policy>(s: &Shared<W>) -> u32 {
+    if s.lock.try_read() {
+        s.look();
+        unsafe { s.lock.unlock_read() };
+    }
+    let got = s.lock.try_write();
+    if got {
+        s.step();
+        unsafe { s.lock.unlock_write() };
+    }
+    got.into()
+}
+
+fn write_fair<W: Policy>(s: &Shared<W>) -> u32 {
+    s.lock.write();
+    s.step();
+    unsafe { s.lock.unlock_write_fair() };
+    1
+}
+
+fn read_fair<W: Policy>(s: &Shared<W>) -> u32 {
+    s.lock.read();
+    s.look();
+    unsafe { s.lock.unlock_read_fair() };
+    0
+}
+
+fn downgrade<W: Policy>(s: &Shared<W>) -> u32 {
+    s.lock.write();
+    s.step();
+    unsafe { s.lock.downgrade() };
+    s.look();
+    unsafe { s.lock.unlock_read() };
+    1
+}
+
+/// What was seen before the upgrade holds after it.
+fn upgrade<W: Policy>(s: &Shared<W>) -> u32 {
+    s.lock.read_upgradable();
+    let before = s.section.with(|n| unsafe { *n });
+    unsafe { s.lock.upgrade() };
+    assert_eq!(s.section.with(|n| unsafe { *n }), before, "a writer came in between");
+    s.step();
+    unsafe { s.lock.unlock_write() };
+    1
+}
+
+fn timed_upgrade<W: Policy>(s: &Shared<W>) -> u32 {
+    s.lock.read_upgradable();
+    s.look();
+    if unsafe { s.lock.upgrade_until(1) } {
+        s.step();
+        unsafe { s.lock.unlock_write() };
+        1
+    } else {
+        s.look();
+        unsafe { s.lock.unlock_upgradable() };
+        0
+    }
+}
+
+fn upgradable<W: Policy>(s: &Shared<W>) -> u32 {
+    s.lock.read_upgradable();
+    s.look();
+    unsafe { s.lock.unlock_upgradable() };
+    0
+}
+
+/// A second read beside a writer that waits.
+fn read_twice_at_once<W: Policy>(s: &Shared<W>) -> u32 {
+    s.lock.read();
+    s.lock.read_again();
+    s.look();
+    unsafe {
+        s.lock.unlock_read();
+        s.lock.unlock_read();
+    }
+    0
+}
+
+macro_rules! models {
+    ($($name:ident: $policy:ident, $spinners:literal, $bound:expr, [$($body:ident),*], reaches $($event:ident)*;)*) => {$(
+        #[test]
+        fn $name() {
+            lockwright_platform::model::set_spinner_cap($spinners);
+            run::<$policy>($bound, &[$($body),*]);
+            // A model that never gets to what it is there for proves nothing.
+            $(assert!(Model::counted(Event::$event as usize) > 0, "never reached {:?}", Event::$event);)*
+        }
+    )*};
+}
+
+// Columns: policy, threads that may spin, preemptions, what the threads do, what must happen in
+// some execution.
+models! {
+    two_writers: Steal, 0, Some(4), [write_write, write], reaches RwsemSleepWriter RwsemWakeWriter RwsemWlock;
+    race_09_a_reader_acquires_at_every_exit: Steal, 0, Some(4), [write_write, read], reaches RwsemRlock RwsemWakeReader;
+    reader_and_writer: Steal, 0, Some(4), [read_read, write], reaches RwsemWlock;
+    race_20_the_last_waiter_clears_the_flags_read: Steal, 0, Some(4), [write_write, timed_read], reaches RwsemRlockFail;
+    race_20_the_last_waiter_clears_the_flags_write: HandOff, 0, Some(4), [write_write, timed_write], reaches RwsemWlockFail RwsemWlockHandoff;
+    two_threads_try: Steal, 0, Some(4), [write_read, tried], reaches;
+    two_threads_downgrade: Steal, 0, Some(4), [downgrade, write_read], reaches;
+    two_threads_fair: Steal, 0, Some(4), [write_fair, write_fair], reaches RwsemWlock;
+    fair_writer_to_reader: Steal, 0, Some(4), [write_fair, read_fair], reaches RwsemRlock;
+    two_threads_upgrade: Steal, 0, Some(4), [upgrade, read_read], reaches;
+    upgrade_and_write: HandOff, 0, Some(4), [upgrade, write], reaches RwsemWlock;
+    two_upgrades: Steal, 0, Some(4), [upgrade, upgrade], reaches RwsemRlock;
+    timed_upgrade_leaves_the_hold: Steal, 0, Some(4), [timed_upgrade, read], reaches RwsemWlockFail;
+    a_second_read_passes_a_waiting_writer: HandOff, 0, Some(4), [read_twice_at_once, write], reaches RwsemWlock;
+    race_10_a_request_is_cleared_once: HandOff, 0, Some(4), [write_write, write], reaches RwsemWlockHandoff;
+    race_16_readers_leave_and_a_writer_asks: HandOff, 0, Some(4), [read_read, write], reaches RwsemWlockHandoff;
+    readers_hand_off: HandOff, 0, Some(3), [write, tried, read], reaches RwsemRlockHandoff;
+    strict_fifo: Strict, 0, Some(4), [write_write, write], reaches RwsemWlock;
+    strict_fifo_readers: Strict, 0, Some(4), [write_read, write_read], reaches RwsemWlock RwsemRlock;
+    early_transfer: Transfer, 0, Some(4), [write_write, write], reaches RwsemWlock;
+    writers_spin: Steal, 2, Some(2), [write, write], reaches OsqHead RwsemOptLock;
+    readers_spin_53: Reader53, 2, Some(2), [write, read], reaches OsqHead RwsemOptRlock;
+    writers_spin_53: HandOff53, 2, Some(2), [write, write_read], reaches RwsemOptLock;
+    v53_sleeps: HandOff53, 0, Some(4), [write_read, write_read], reaches RwsemRlock RwsemWlock;
+    v511_sleeps: HandOff511, 0, Some(4), [write_read, write_read], reaches RwsemRlock RwsemWlock;
+    race_08_a_grant_counts_all_before_any_runs: Steal, 0, Some(3), [write, read, read], reaches RwsemWakeReader;
+    race_11_a_cancelled_first_reader_wakes_the_next: Steal, 0, Some(2), [write, timed_read, read], reaches RwsemRlockFail;
+    race_11_a_cancelled_first_writer_wakes_the_next: Steal, 0, Some(2), [read, timed_write, read], reaches RwsemWlockFail;
+    race_12_a_cancelled_request_is_forgotten: HandOff, 0, Some(2), [write, timed_write, write], reaches RwsemWlockFail RwsemWlockHandoff;
+    race_18_a_grant_meets_a_cancellation: Transfer, 0, Some(3), [write_write, timed_write], reaches RwsemWlockFail RwsemWlock;
+    race_19_a_thief_leaves_the_request_standing: HandOff, 0, Some(2), [write, write, write], reaches RwsemWlockHandoff;
+    three_readers_and_writers: Steal, 0, Some(2), [read, write, read], reaches RwsemWlock;
+    three_with_upgrade: HandOff, 0, Some(2), [upgrade, read, write], reaches;
+    three_with_downgrade: Steal, 0, Some(2), [downgrade, read, write], reaches;
+    three_upgradables: Steal, 0, Some(2), [upgradable, upgradable, read], reaches RwsemRlock;
+    three_53: HandOff53, 0, Some(2), [read, write, read], reaches RwsemWlock;
+    three_511: HandOff511, 0, Some(2), [read, write, read], reaches RwsemWlock;
+}

@@ -1,0 +1,27 @@
+//! The reader-writer contract on every preset of the kernel's series.
+#![cfg(not(any(loom, miri)))]
+
+use lockwright::RawRwLock;
+use lockwright::rwlock_policy::{self, PRESETS, Policy};
+use lockwright_torture::rwlock_contract;
+
+/// One module of tests for each preset, and a test that none is missing.
+macro_rules! presets {
+    ($($module:ident: $preset:ident),*) => {
+        $(rwlock_contract!($module, RawRwLock<rwlock_policy::$preset>);)*
+
+        #[test]
+        fn every_preset_is_tested() {
+            let tested = [$(<rwlock_policy::$preset as Policy>::NAME),*, "default"];
+            assert!(PRESETS.iter().all(|preset| tested.contains(&preset.name)));
+            assert_eq!(tested.len(), PRESETS.len());
+        }
+    };
+}
+
+presets! {
+    fifo: Fifo, steal: Steal, ospin: Ospin, handoff: Handoff, wake_all: WakeAll,
+    reader_spin: ReaderSpin, timed_spin: TimedSpin, v5_3: V5_3, v5_4: V5_4,
+    anti_starvation: AntiStarvation, reader_steals: ReaderSteals, limit_rspin: LimitRspin,
+    v5_11: V5_11, early_transfer: EarlyTransfer
+}
