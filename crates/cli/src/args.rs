@@ -22,7 +22,9 @@ pub struct Cli {
 pub enum Command {
     /// Compare locks on this machine (mutexes, unless said otherwise)
     #[command(after_help = BENCH_HELP)]
-    Bench(BenchArgs),
+    Bench(Box<BenchArgs>),
+    /// List the policies of the reader-writer lock, and what each switch means
+    Policies,
 }
 
 /// `lockwright bench`.
@@ -43,6 +45,9 @@ pub enum BenchCommand {
     /// Compare mutexes: throughput, fairness, CPU time, context switches, waits
     #[command(after_help = BENCH_HELP)]
     Mutex(MutexArgs),
+    /// Compare reader-writer locks, and the policies of this project's
+    #[command(after_help = RW_HELP)]
+    Rwlock(RwArgs),
     /// Compare ways to read what is seldom written, and the protections of a node mask
     #[command(after_help = SEQ_HELP)]
     Seq(SeqArgs),
@@ -75,6 +80,24 @@ Examples:
   lockwright bench --burst 64:10000 --threads 8     64 sections, then 10 us outside
   lockwright bench --secs 0.25 --rounds 15 --ci --json result.json
   lockwright bench --baseline std --csv - > result.csv";
+
+const RW_HELP: &str = "\
+Each thread reads or writes under the lock over and over, drawing anew each
+time; with --dedicated a thread only reads or only writes. A writer adds one to
+a counter, a reader looks whether it changes: each round checks exclusion.
+
+Exit codes:
+  0    done
+  1    a check failed: a lock let a writer in beside others
+  2    wrong usage; nothing was measured or written
+  3    the system refused something, such as starting a thread
+  130  interrupted; what was measured until then is shown and written
+
+Examples:
+  lockwright bench rwlock                           the default cells, under a minute
+  lockwright bench rwlock --readers 50 --threads 8 --policy v5.2,v5.3,v5.11,default
+  lockwright bench rwlock --dedicated --readers 50 --threads 80 --load 1
+  lockwright bench rwlock --locks lockwright,std --events";
 
 const SEQ_HELP: &str = "\
 Readers copy four words over and over while one more thread replaces them; a
@@ -195,6 +218,92 @@ pub struct ReportArgs {
     /// No progress and no warnings on stderr
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+/// `lockwright bench rwlock`.
+#[derive(Debug, Args)]
+pub struct RwArgs {
+    /// Locks to compare; NAME* takes all that begin so
+    /// [default: lockwright and the peers, or with --policy those alone]
+    #[arg(short, long, value_name = "LOCK,..", value_delimiter = ',')]
+    pub locks: Option<Vec<String>>,
+
+    /// Policies of this project's lock to compare; see 'lockwright policies'
+    #[arg(short, long, value_name = "POLICY,..", value_delimiter = ',')]
+    pub policy: Option<Vec<String>>,
+
+    /// Percentages of reads (with --dedicated, of threads that read)
+    #[arg(long, value_name = "PERCENT,..", value_delimiter = ',', default_value = "0,50,90,99",
+          value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub readers: Vec<u32>,
+
+    /// Threads either read or write
+    #[arg(short, long)]
+    pub dedicated: bool,
+
+    /// Numbers of threads
+    #[arg(short, long, value_name = "N,..", value_delimiter = ',', value_parser = threads,
+          default_value = "2,8,32")]
+    pub threads: Vec<usize>,
+
+    /// Work inside the section, in PAUSE instructions
+    #[arg(long, value_name = "PAUSES,..", value_delimiter = ',', default_value = "20")]
+    pub load: Vec<u32>,
+
+    /// Work outside after each section, in PAUSE instructions
+    #[arg(long, value_name = "PAUSES,..", value_delimiter = ',', default_value = "0")]
+    pub outside: Vec<u32>,
+
+    /// Rounds
+    #[arg(short, long, visible_alias = "runs", value_name = "N", default_value_t = 5,
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub rounds: u32,
+
+    /// Seconds of each lock in each cell in each round
+    /// [default: what lets the run end in about 40 s, at most 0.25]
+    #[arg(short, long, visible_alias = "time", value_name = "S", value_parser = seconds)]
+    pub secs: Option<Duration>,
+
+    /// Rounds run before and thrown away
+    #[arg(short, long, value_name = "N", default_value_t = 0,
+          value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    pub warmup: u32,
+
+    /// Seed of the order of the locks
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Do not measure the cost without contention
+    #[arg(long)]
+    pub no_uncontended: bool,
+
+    /// Show ratios to this lock instead of the best blocking peer
+    #[arg(long, value_name = "LOCK")]
+    pub baseline: Option<String>,
+
+    /// Show the lock events of this project's locks
+    #[arg(long)]
+    pub events: bool,
+
+    /// Show the 95 % bootstrap interval of each ratio
+    #[arg(long)]
+    pub ci: bool,
+
+    /// Order of the rows
+    #[arg(long, value_name = "BY", default_value = "speed")]
+    pub sort: Sort,
+
+    /// List the locks and exit
+    #[arg(long)]
+    pub list: bool,
+
+    /// Where the reports go.
+    #[command(flatten)]
+    pub reports: ReportArgs,
+
+    /// Let locks that are broken on purpose be chosen by name.
+    #[arg(long, hide = true)]
+    pub include_broken: bool,
 }
 
 /// `lockwright bench seq`.

@@ -6,10 +6,12 @@
 
 mod args;
 mod bench;
+mod bench_rw;
 mod bench_seq;
 mod conduct;
 mod failure;
 mod output;
+mod policies;
 mod progress;
 mod select;
 
@@ -26,11 +28,14 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
     };
-    let Command::Bench(bench) = cli.command;
-    let done = match bench.what {
-        Some(BenchCommand::Mutex(args)) => bench::run(&args),
-        Some(BenchCommand::Seq(args)) => bench_seq::run(&args),
-        None => bench::run(&bench.mutex),
+    let done = match cli.command {
+        Command::Policies => policies::run(),
+        Command::Bench(bench) => match bench.what {
+            Some(BenchCommand::Mutex(args)) => bench::run(&args),
+            Some(BenchCommand::Rwlock(args)) => bench_rw::run(&args),
+            Some(BenchCommand::Seq(args)) => bench_seq::run(&args),
+            None => bench::run(&bench.mutex),
+        },
     };
     match done {
         Ok(code) => code,

@@ -13,6 +13,7 @@ pub mod registry;
 pub mod report;
 pub mod results;
 pub mod run;
+pub mod rw;
 pub mod seq;
 pub mod stats;
 pub mod summary;

@@ -20,7 +20,7 @@ macro_rules! presets {
 }
 
 presets! {
-    fifo: Fifo, steal: Steal, ospin: Ospin, handoff: Handoff, wake_all: WakeAll,
+    fifo: Fifo, steal: Steal, v5_2: V5_2, handoff: Handoff, wake_all: WakeAll,
     reader_spin: ReaderSpin, timed_spin: TimedSpin, v5_3: V5_3, v5_4: V5_4,
     anti_starvation: AntiStarvation, reader_steals: ReaderSteals, limit_rspin: LimitRspin,
     v5_11: V5_11, early_transfer: EarlyTransfer

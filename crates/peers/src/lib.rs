@@ -10,6 +10,7 @@
 mod foreign;
 mod posix;
 mod rust;
+mod rwlock;
 mod seq;
 
 #[cfg(feature = "peers-cxx")]
@@ -21,6 +22,9 @@ pub use cxx::{Absl, Nsync, TbbMutex};
 pub use posix::PthreadAdaptive;
 pub use posix::{Pthread, c_library};
 pub use rust::{ParkingLot, Std, Usync};
+#[cfg(target_env = "gnu")]
+pub use rwlock::PthreadRwWriters;
+pub use rwlock::{ParkingLotRw, PthreadRw, Sharded, StdRw, UsyncRw};
 pub use seq::{ArcSwapped, ParkingLotRwLock, SeqlockCrate, StdRwLock};
 
 #[cfg(test)]

@@ -8,5 +8,6 @@
 
 pub mod mutex_bench;
 pub mod node_mask;
+pub mod rw_bench;
 pub mod seq_bench;
 pub mod work;

@@ -13,6 +13,7 @@ pub mod json;
 pub mod markdown;
 mod number;
 pub mod order;
+pub mod rw;
 pub mod seq;
 pub mod table;
 

@@ -174,8 +174,8 @@ impl Base for Off {
 presets! {
     Fifo = "fifo", "3.7: strict FIFO, ownership given at wake-up": Off {};
     Steal = "steal", "3.9: a running writer may overtake the queue": Fifo { writers_steal: true };
-    Ospin = "ospin", "3.16 to 5.2: writers spin": Steal { writers_spin: true };
-    Handoff = "handoff", "5.3 series: and a hand-off after 4 ms": Ospin { handoff_ns: 4_000_000 };
+    V5_2 = "v5.2", "3.16 to 5.2: writers spin": Steal { writers_spin: true };
+    Handoff = "handoff", "5.3 series: and a hand-off after 4 ms": V5_2 { handoff_ns: 4_000_000 };
     WakeAll = "wake-all", "5.3 series: and all queued readers woken together":
         Handoff { wake_all: true, wake_cap: 256 };
     ReaderSpin = "reader-spin", "5.3 series: and readers spin on a writer":

@@ -1,0 +1,111 @@
+//! `lockwright bench rwlock` and `lockwright policies` as their users meet them.
+//!
+//! Runs are as short as they can be: what is tested is that figures are there, never how large.
+
+mod support;
+
+use assert_cmd::Command;
+use assert_cmd::cargo::cargo_bin;
+use support::{refused, stdout};
+
+/// One small cell.
+const SMALL: [&str; 8] = ["--threads", "2", "--readers", "50", "--secs", "0.005", "--rounds", "2"];
+
+fn bench() -> Command {
+    let mut command = Command::new(cargo_bin("lockwright"));
+    command.args(["bench", "rwlock"]);
+    command
+}
+
+#[test]
+fn the_tables_have_all_columns_and_the_peers() {
+    let output = bench().args(SMALL).arg("--ci").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = stdout(&output);
+    for word in [
+        "2 threads, 50 % reads, load 20",
+        "read-ns/pair",
+        "write-ns/pair",
+        "kops/s",
+        "95%-interval",
+        "reads/thr",
+        "writes/thr",
+        "Jain",
+        "vol/Mop",
+        "lockwright",
+        "std",
+        "parking_lot",
+        "usync",
+        "pthread",
+        "crossbeam",
+    ] {
+        assert!(text.contains(word), "{word} is missing:\n{text}");
+    }
+}
+
+#[test]
+fn policies_are_compared_by_name_and_show_their_events() {
+    let args = ["--policy", "v5.3,default", "--threads", "4", "--events", "--no-uncontended"];
+    let output = bench()
+        .args(args)
+        .args(["--readers", "50", "--secs", "0.05", "--rounds", "2"])
+        .output()
+        .unwrap();
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(text.contains("study-v5.3") && text.contains("lockwright"), "{text}");
+    assert!(text.contains("rwsem_"), "no events:\n{text}");
+    assert!(!text.contains("parking_lot"), "{text}");
+}
+
+#[test]
+fn dedicated_threads_keep_to_their_roles() {
+    let output = bench()
+        .args(SMALL)
+        .args(["--dedicated", "--locks", "lockwright", "--json", "-", "--no-uncontended"])
+        .output()
+        .unwrap();
+    let text = stdout(&output);
+    let json: serde_json::Value = serde_json::from_str(&text[text.find('{').unwrap()..]).unwrap();
+    assert_eq!(json["record"], "bench-rwlock");
+    for sample in json["cells"][0]["rows"][0]["samples"].as_array().unwrap() {
+        assert_eq!(sample["thread_reads"][1], 0);
+        assert_eq!(sample["thread_writes"][0], 0);
+    }
+}
+
+#[test]
+fn a_lock_that_lets_everybody_in_is_condemned() {
+    let broken = ["--include-broken", "--locks", "broken-no-exclusion", "--load", "200"];
+    let output = bench()
+        .args(broken)
+        .args(["--readers", "50", "--threads", "4", "--secs", "0.2", "--rounds", "1"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(talk.contains("exclusion violated"), "{talk}");
+}
+
+#[test]
+fn bad_input_is_refused_in_one_line() {
+    for (args, word) in [
+        (&["--locks", "nolock"][..], "nolock"),
+        (&["--policy", "v9"][..], "v9"),
+        (&["--readers", "101"][..], "101"),
+        (&["--threads", "0"][..], "at least 1 thread"),
+        (&["--locks", ""][..], "empty"),
+    ] {
+        refused(bench().args(args), word);
+    }
+}
+
+#[test]
+fn policies_are_listed() {
+    let output = Command::new(cargo_bin("lockwright")).arg("policies").output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let text = stdout(&output);
+    for word in ["v5.3", "v5.11", "default", "handoff_ns", "P6"] {
+        assert!(text.contains(word), "{word} is missing:\n{text}");
+    }
+}

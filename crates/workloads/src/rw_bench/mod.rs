@@ -1,0 +1,244 @@
+//! The body that `lockwright bench rwlock` measures: Long's micro-benchmark.
+//!
+//! N threads loop: lock for reading or writing, work inside, unlock, work outside. *Mixed*: each
+//! thread draws anew each time which it does; *dedicated*: a thread only reads or only writes.
+//! A writer adds one to a counter that it read before the work; a reader looks at it before and
+//! after. After the round the counter must equal the writes that the threads counted, and no
+//! reader may have seen it change: a lock that let a writer in beside anybody shows.
+
+use std::hint::black_box;
+use std::io;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use crossbeam_utils::CachePadded;
+
+use crate::mutex_bench::{Interrupt, Usage, team};
+use crate::work::pause;
+
+#[cfg(test)]
+mod tests;
+
+/// A reader-writer lock over a counter, as a user of that lock would declare it.
+///
+/// The counter is atomic so that what a broken lock lets happen is no undefined behaviour; all
+/// accesses are relaxed, so the order comes from the lock.
+pub trait BenchRwLock: Send + Sync {
+    /// An unlocked lock over 0.
+    fn new() -> Self;
+
+    /// Runs `section` with the lock held for reading.
+    fn read<T>(&self, section: impl FnOnce(&AtomicU64) -> T) -> T;
+
+    /// Runs `section` with the lock held for writing.
+    fn write<T>(&self, section: impl FnOnce(&AtomicU64) -> T) -> T;
+}
+
+/// Any lock that speaks `lock_api` 0.5.
+pub struct LockApiRw<R>(lock_api::RwLock<R, AtomicU64>);
+
+impl<R: lock_api::RawRwLock + Send + Sync> BenchRwLock for LockApiRw<R> {
+    fn new() -> Self {
+        LockApiRw(lock_api::RwLock::new(AtomicU64::new(0)))
+    }
+
+    #[inline]
+    fn read<T>(&self, section: impl FnOnce(&AtomicU64) -> T) -> T {
+        section(&self.0.read())
+    }
+
+    #[inline]
+    fn write<T>(&self, section: impl FnOnce(&AtomicU64) -> T) -> T {
+        section(&self.0.write())
+    }
+}
+
+/// No lock at all, which the benchmark must notice.
+pub struct NoRwLock(AtomicU64);
+
+impl BenchRwLock for NoRwLock {
+    fn new() -> Self {
+        NoRwLock(AtomicU64::new(0))
+    }
+
+    fn read<T>(&self, section: impl FnOnce(&AtomicU64) -> T) -> T {
+        section(&self.0)
+    }
+
+    fn write<T>(&self, section: impl FnOnce(&AtomicU64) -> T) -> T {
+        section(&self.0)
+    }
+}
+
+/// One round.
+#[derive(Clone, Copy, Debug)]
+pub struct RwSpec {
+    /// Number of threads, at least 1.
+    pub threads: usize,
+    /// Percentage of reads, 0 to 100; of threads that read, if dedicated (rounded; at least one
+    /// thread of each role, unless there is but one role).
+    pub readers_percent: u32,
+    /// Threads have roles.
+    pub dedicated: bool,
+    /// Units of [`pause`] inside each section.
+    pub load: u32,
+    /// Units outside after each section.
+    pub outside: u32,
+    /// Wall time from the start of the first thread to the stop.
+    pub time: Duration,
+}
+
+impl RwSpec {
+    /// Threads that only read, where they have roles.
+    pub fn reading_threads(&self) -> usize {
+        let exact = (self.threads * self.readers_percent as usize + 50) / 100;
+        match self.readers_percent {
+            0 => 0,
+            100 => self.threads,
+            _ if self.threads == 1 => exact,
+            _ => exact.clamp(1, self.threads - 1),
+        }
+    }
+}
+
+/// What one thread did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RwThread {
+    /// Read sections.
+    pub reads: u64,
+    /// Write sections.
+    pub writes: u64,
+    /// Read sections in which the counter changed.
+    torn: u64,
+    /// CPU time and switches.
+    pub usage: Usage,
+}
+
+/// What one round yielded.
+#[derive(Clone, Debug)]
+pub struct RwReport {
+    /// From the start of the first thread to the stop.
+    pub elapsed: Duration,
+    /// One entry per thread; where they have roles the readers come first.
+    pub threads: Vec<RwThread>,
+    /// Writes that the counter lacks, and reads in which it changed: above 0 the lock let a
+    /// writer in beside somebody.
+    pub intrusions: u64,
+    /// The round was interrupted.
+    pub cut_short: bool,
+}
+
+/// The measurements of one lock, behind a vtable: one call per round.
+pub trait RwBench: Sync {
+    /// One round.
+    ///
+    /// # Errors
+    ///
+    /// A thread could not be started; nothing was measured.
+    fn round(&self, spec: &RwSpec, interrupt: &Interrupt) -> io::Result<RwReport>;
+
+    /// Time of so many reads (or writes) of nothing by the calling thread alone, loop included.
+    fn solo(&self, pairs: u64, write: bool) -> Duration;
+}
+
+/// [`RwBench`] for the lock `L`.
+pub struct RwRunner<L>(PhantomData<fn() -> L>);
+
+impl<L> RwRunner<L> {
+    /// The runner; it holds nothing.
+    pub const NEW: Self = RwRunner(PhantomData);
+}
+
+impl<L: BenchRwLock> RwBench for RwRunner<L> {
+    fn round(&self, spec: &RwSpec, interrupt: &Interrupt) -> io::Result<RwReport> {
+        let lock = CachePadded::new(L::new());
+        let stop = CachePadded::new(AtomicBool::new(false));
+        let (ticket, readers) = (AtomicUsize::new(0), spec.reading_threads());
+        let team = team::run(spec.threads, spec.time, &stop, interrupt, || {
+            // Ordering: Relaxed: a number for each thread.
+            let id = ticket.fetch_add(1, Relaxed);
+            let percent = match (spec.dedicated, id < readers) {
+                (false, _) => spec.readers_percent,
+                (true, true) => 100,
+                (true, false) => 0,
+            };
+            (id, sections(&*lock, &stop, spec, percent, id as u64))
+        })?;
+        let mut members = team.members;
+        members.sort_by_key(|((id, _), _)| *id);
+        let threads: Vec<_> =
+            members.into_iter().map(|((_, done), usage)| RwThread { usage, ..done }).collect();
+        let writes: u64 = threads.iter().map(|thread| thread.writes).sum();
+        let torn: u64 = threads.iter().map(|thread| thread.torn).sum();
+        // Ordering: Relaxed: the threads have been joined.
+        let found = lock.read(|counter| counter.load(Relaxed));
+        let intrusions = torn + writes.abs_diff(found);
+        Ok(RwReport { elapsed: team.elapsed, threads, intrusions, cut_short: team.cut_short })
+    }
+
+    #[inline(never)]
+    fn solo(&self, pairs: u64, write: bool) -> Duration {
+        let lock = CachePadded::new(L::new());
+        let lock: &L = black_box(&*lock);
+        let began = Instant::now();
+        if write {
+            (0..pairs).for_each(|_| lock.write(|counter| _ = black_box(counter)));
+        } else {
+            (0..pairs).for_each(|_| lock.read(|counter| _ = black_box(counter)));
+        }
+        began.elapsed()
+    }
+}
+
+/// One thread's loop.
+#[inline(never)]
+fn sections<L: BenchRwLock>(
+    lock: &L,
+    stop: &AtomicBool,
+    spec: &RwSpec,
+    readers_percent: u32,
+    seed: u64,
+) -> RwThread {
+    let mut done = RwThread::default();
+    let mut draw = Draw::new(seed);
+    // Ordering: Relaxed throughout: the lock orders the counter; the stop is a hint.
+    loop {
+        if draw.percent() < readers_percent {
+            done.torn += lock.read(|counter| {
+                let before = counter.load(Relaxed);
+                pause(spec.load);
+                u64::from(counter.load(Relaxed) != before)
+            });
+            done.reads += 1;
+        } else {
+            lock.write(|counter| {
+                let before = counter.load(Relaxed);
+                pause(spec.load);
+                counter.store(before + 1, Relaxed);
+            });
+            done.writes += 1;
+        }
+        if stop.load(Relaxed) {
+            return done;
+        }
+        pause(spec.outside);
+    }
+}
+
+/// Percentages at random, cheaply: xorshift, and the high bits of a product.
+struct Draw(u64);
+
+impl Draw {
+    fn new(seed: u64) -> Self {
+        Draw((seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    #[inline(always)]
+    fn percent(&mut self) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (((self.0 >> 32) * 100) >> 32) as u32
+    }
+}

@@ -1,0 +1,65 @@
+use super::*;
+
+fn spec(readers_percent: u32, dedicated: bool) -> RwSpec {
+    let time = Duration::from_millis(20);
+    RwSpec { threads: 4, readers_percent, dedicated, load: 5, outside: 0, time }
+}
+
+struct Std(std::sync::RwLock<AtomicU64>);
+
+impl BenchRwLock for Std {
+    fn new() -> Self {
+        Std(std::sync::RwLock::default())
+    }
+
+    fn read<T>(&self, section: impl FnOnce(&AtomicU64) -> T) -> T {
+        section(&self.0.read().unwrap())
+    }
+
+    fn write<T>(&self, section: impl FnOnce(&AtomicU64) -> T) -> T {
+        section(&self.0.write().unwrap())
+    }
+}
+
+#[test]
+fn dedicated_threads_keep_to_their_roles() {
+    let report = RwRunner::<Std>::NEW.round(&spec(25, true), &Interrupt::new()).unwrap();
+    let roles: Vec<_> = report.threads.iter().map(|t| (t.reads > 0, t.writes > 0)).collect();
+    assert_eq!(roles, [(true, false), (false, true), (false, true), (false, true)]);
+    assert_eq!(report.intrusions, 0);
+}
+
+#[test]
+fn mixed_threads_do_both_and_pure_ones_do_not() {
+    let round = |percent| {
+        RwRunner::<Std>::NEW.round(&spec(percent, false), &Interrupt::new()).unwrap().threads
+    };
+    let sum = |threads: Vec<RwThread>| {
+        threads.iter().fold((0, 0), |sum, t| (sum.0 + t.reads, sum.1 + t.writes))
+    };
+    let (reads, writes) = sum(round(50));
+    assert!(reads > 0 && writes > 0, "{reads} {writes}");
+    assert_eq!(sum(round(100)).1, 0);
+    assert_eq!(sum(round(0)).0, 0);
+}
+
+#[test]
+fn a_lock_that_lets_everybody_in_is_noticed() {
+    let spec = RwSpec { load: 200, time: Duration::from_millis(200), ..spec(50, false) };
+    let report = RwRunner::<NoRwLock>::NEW.round(&spec, &Interrupt::new()).unwrap();
+    assert!(report.intrusions > 0);
+}
+
+#[test]
+fn roles_are_shared_out() {
+    let readers = |threads, percent| RwSpec { threads, ..spec(percent, true) }.reading_threads();
+    assert_eq!([readers(8, 50), readers(8, 99), readers(8, 1), readers(8, 100)], [4, 7, 1, 8]);
+    assert_eq!([readers(1, 50), readers(1, 0), readers(2, 90)], [1, 0, 1]);
+}
+
+#[test]
+fn draws_are_about_what_was_asked() {
+    let mut draw = Draw::new(3);
+    let below = (0..100_000).filter(|_| draw.percent() < 90).count();
+    assert!((89_000..91_000).contains(&below), "{below}");
+}
