@@ -18,13 +18,14 @@ use support::model;
 // Time stands still in the model: a waiter with handoff_ns = 0 asks at its first look. No polls
 // before the wait that the model sees.
 macro_rules! policies {
-    ($($name:ident: $base:ident, $handoff:expr;)*) => {$(
+    ($($name:ident: $base:ident, $handoff:expr, $doze:expr;)*) => {$(
         struct $name;
         impl Policy for $name {
             const NAME: &'static str = stringify!($name);
             const STAGE: &'static str = "model";
             const SWITCHES: Switches = Switches {
                 handoff_ns: $handoff,
+                doze_ns: $doze,
                 eager_polls: 0,
                 yields: 0,
                 ..$base::SWITCHES
@@ -34,13 +35,14 @@ macro_rules! policies {
 }
 
 policies! {
-    Steal: Standard, NEVER;
-    HandOff: Standard, 0;
-    Reader53: V5_3, NEVER;
-    HandOff53: V5_3, 0;
-    HandOff511: V5_11, 0;
-    Transfer: EarlyTransfer, NEVER;
-    Strict: Fifo, NEVER;
+    Steal: Standard, NEVER, NEVER;
+    HandOff: Standard, 0, NEVER;
+    Reader53: V5_3, NEVER, NEVER;
+    HandOff53: V5_3, 0, NEVER;
+    HandOff511: V5_11, 0, NEVER;
+    Transfer: EarlyTransfer, NEVER, NEVER;
+    Doze: Standard, NEVER, 1;
+    Strict: Fifo, NEVER, NEVER;
 }
 
 struct Shared<W: Policy> {
@@ -234,6 +236,9 @@ models! {
     race_10_a_request_is_cleared_once: HandOff, 0, Some(4), [write_write, write], reaches RwsemWlockHandoff;
     race_16_readers_leave_and_a_writer_asks: HandOff, 0, Some(4), [read_read, write], reaches RwsemWlockHandoff;
     readers_hand_off: HandOff, 0, Some(3), [write, tried, read], reaches RwsemRlockHandoff;
+    a_doze_ends_by_its_timer: Doze, 0, Some(3), [write, tried, write], reaches RwsemSleepWriter RwsemWlock;
+    a_doze_takes_nothing_from_the_others: Doze, 0, Some(2), [write, write, read], reaches RwsemSleepWriter;
+    a_cancelled_doze_asks_for_the_next: Doze, 0, Some(2), [write, timed_write, read], reaches RwsemWlockFail;
     strict_fifo: Strict, 0, Some(4), [write_write, write], reaches RwsemWlock;
     strict_fifo_readers: Strict, 0, Some(4), [write_read, write_read], reaches RwsemWlock RwsemRlock;
     early_transfer: Transfer, 0, Some(4), [write_write, write], reaches RwsemWlock;

@@ -106,6 +106,8 @@ switches! {
     spin_ns: u64 = 50_000, "-", Value::Nanoseconds;
     /// Polls of a refused call before any bookkeeping. User space only.
     eager_polls: u32 = 0, "-", Value::Number;
+    /// A first writer that was woken in vain sleeps so long, then twice so long and so on, without asking unlocks to wake it, until it may forbid stealing. User space only.
+    doze_ns: u64 = NEVER, "-", Value::Nanoseconds;
     /// How often a thread yields the CPU, trying in between, before it queues. User space only.
     yields: u32 = 0, "-", Value::Number;
 }
@@ -203,5 +205,12 @@ presets! {
     EarlyTransfer = "early-transfer", "posted in 2023: 5.11 with ownership given at wake-up":
         V5_11 { early_transfer: true };
     Standard = "default", "the product: 5.11 with user-space waits":
-        V5_11 { eager_polls: 8, yields: 4, spin_ns: 20_000 };
+        V5_11 {
+            anti_starvation: false,
+            eager_polls: 8,
+            yields: 4,
+            spin_ns: 20_000,
+            handoff_ns: 1_000_000,
+            doze_ns: 50_000
+        };
 }

@@ -1,6 +1,6 @@
 //! The slow path of readers. Edges: see the parent module.
 
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use lockwright_platform::{Me, Platform, Word};
 
@@ -234,6 +234,9 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             // Ordering: Acquire, [rwsem.write], [rwsem.read]: what is granted below was released
             // before; only the first waiter asks, so the request was the caller's
             let now = self.count.fetch_and(!HANDOFF, Acquire);
+            // The next first did not take it down, if it is down.
+            // Ordering: Release, [rwsem.queue]: publishes the record to the unlock that sees it
+            self.count.fetch_or(WAITERS, Release);
             self.wake_if_not_written(&guarded, now, &mut list);
         }
         guarded.leave(&self.ctl);

@@ -151,7 +151,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// The count word when `first` has left the queue with the lock.
     fn without_first(&self, guarded: &Guarded<P>, first: Slot, now: u64) -> u64 {
         let alone = guarded.next(first).is_none();
-        now & !HANDOFF & if alone { !WAITERS } else { !0 }
+        now & !HANDOFF & !WAITERS | if alone { 0 } else { WAITERS }
     }
 
     /// The lock, held for writing in the count already, becomes that of the first waiter.
@@ -199,9 +199,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             if granted > 0 {
                 new &= !HANDOFF;
             }
-            if granted == self.queued(guarded) {
-                new &= !WAITERS;
-            }
+            new = new & !WAITERS | if granted == self.queued(guarded) { 0 } else { WAITERS };
             // Ordering: AcqRel, [rwsem.write], [rwsem.read]: acquires for the readers, and gives
             // the tentative count back; Relaxed, hint (retried)
             match self.count.compare_exchange(now, new, AcqRel, Relaxed) {

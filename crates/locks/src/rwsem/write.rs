@@ -11,6 +11,9 @@ use super::{Policy, RawRwLock, kind, owner};
 use crate::events::{Event, inc};
 use crate::record::{Guarded, attach, my_state, node, state};
 
+/// How often the sleep of a first writer doubles at most.
+const DOUBLINGS: u32 = 2;
+
 impl<P: Platform, W: Policy> RawRwLock<P, W> {
     #[cold]
     pub(super) fn write_slow(&self, deadline: Option<u64>) -> bool {
@@ -69,7 +72,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             let now = self.count.load(Acquire);
             self.wake_if_not_written(&guarded, now, &mut list);
         }
-        let mut guarded = guarded;
+        let (mut guarded, mut sleeps) = (guarded, 0);
         // Ordering: Relaxed, owner-only (if granted, then by this thread)
         if my_state(me).load(Relaxed) == state::GRANTED {
             guarded.settle(&self.ctl);
@@ -87,13 +90,15 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
                 return true;
             }
             let first = guarded.first() == Some(me.slot());
+            let doze_ns = if first { self.begin_doze(sleeps) } else { NEVER };
             drop(guarded);
             core::mem::replace(&mut list, WakeList::new()).wake::<P>();
             if deadline.is_some_and(|at| P::now() >= at) {
                 return self.cancel(me, record, Event::RwsemWlock, Event::RwsemWlockFail);
             }
             if !(first && self.spin_for_handoff()) {
-                self.sleep_as_writer(me, first, deadline);
+                self.sleep_as_writer(me, first, doze_ns, deadline);
+                sleeps += u32::from(first);
             }
             guarded = record.acquire();
             // Once it is granted, the record is not this lock's for the caller's sake any more.
@@ -110,15 +115,37 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         self.granted(me, Event::RwsemWlock)
     }
 
-    fn sleep_as_writer(&self, me: &Me<P>, first: bool, deadline: Option<u64>) {
+    /// A first writer that has been woken in vain takes the request to be woken down: as long as
+    /// the lock changes hands without it, neither side pays for wake-ups that come to nothing.
+    /// Returns how long it may sleep so.
+    fn begin_doze(&self, sleeps: u32) -> u64 {
+        // Ordering: Relaxed, sequence (HANDOFF changes inside the guard, [record.guard])
+        if Self::S.doze_ns == NEVER || sleeps == 0 || self.count.load(Relaxed) & HANDOFF != 0 {
+            return NEVER;
+        }
+        // Ordering: Relaxed, hint (an unlock that has seen the flag wakes this thread; one that
+        // has not leaves it to the timer)
+        self.count.fetch_and(!WAITERS, Relaxed);
+        Self::S.doze_ns << (sleeps - 1).min(DOUBLINGS)
+    }
+
+    fn sleep_as_writer(&self, me: &Me<P>, first: bool, doze_ns: u64, deadline: Option<u64>) {
         let mut until = deadline;
         // Ordering: Relaxed, hint (only the first waiter raises the flag)
-        if first && Self::S.handoff_ns != NEVER && self.count.load(Relaxed) & HANDOFF == 0 {
+        if first && self.count.load(Relaxed) & HANDOFF == 0 {
             // Steady readers may leave no unlock to wake this thread to its right (race 16).
-            let left = handoff_at::<P>(me.slot()).saturating_sub(P::ticks());
-            let ns = left.saturating_mul(1_000) / P::ticks_of(1_000).max(1);
-            let at = P::now() + ns;
-            until = Some(until.map_or(at, |deadline| deadline.min(at)));
+            let right_ns = match Self::S.handoff_ns {
+                NEVER => NEVER,
+                _ => {
+                    let left = handoff_at::<P>(me.slot()).saturating_sub(P::ticks());
+                    left.saturating_mul(1_000) / P::ticks_of(1_000).max(1)
+                }
+            };
+            let ns = right_ns.min(doze_ns);
+            if ns != NEVER {
+                let at = P::now() + ns;
+                until = Some(until.map_or(at, |deadline| deadline.min(at)));
+            }
         }
         P::park(me, until);
         inc::<P>(Event::RwsemSleepWriter);
@@ -137,13 +164,21 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
                 return false;
             }
             let new = if now & LOCKED == 0 {
-                (now | WRITER) & !HANDOFF & if alone { !WAITERS } else { !0 }
+                // A doze may have taken the flag down for the others too.
+                let flag = if alone {
+                    0
+                } else if first {
+                    WAITERS
+                } else {
+                    now & WAITERS
+                };
+                now & !HANDOFF & !WAITERS | flag | WRITER
             } else if first
                 && now & HANDOFF == 0
                 && Self::S.handoff_ns != NEVER
                 && P::ticks() >= handoff_at::<P>(me.slot())
             {
-                now | HANDOFF
+                now | HANDOFF | WAITERS
             } else {
                 return false;
             };
