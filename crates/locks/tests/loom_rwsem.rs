@@ -26,6 +26,7 @@ macro_rules! policies {
             const SWITCHES: Switches = Switches {
                 handoff_ns: $handoff,
                 doze_ns: $doze,
+                drains_readers: $doze != NEVER,
                 eager_polls: 0,
                 yields: 0,
                 ..$base::SWITCHES

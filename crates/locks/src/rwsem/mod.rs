@@ -29,7 +29,7 @@
 //! The reader count includes readers that are about to back out. WAITERS, HANDOFF and the queue
 //! change under the record's guard only. Whoever takes a reader's count back does what an unlock
 //! does, since an unlock that saw it has left the wake-up to it. WAITERS may be down while the
-//! first waiter is a writer that dozes, with a timer of its own (`doze_ns`).
+//! first waiter is a writer that has been woken, or dozes with a timer of its own (`doze_ns`).
 //!
 //! ```text
 //! Edges

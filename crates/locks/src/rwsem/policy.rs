@@ -108,6 +108,8 @@ switches! {
     eager_polls: u32 = 0, "-", Value::Number;
     /// A first writer that was woken in vain sleeps so long, then twice so long and so on, without asking unlocks to wake it, until it may forbid stealing. User space only.
     doze_ns: u64 = NEVER, "-", Value::Nanoseconds;
+    /// A first writer that waits for readers alone forbids stealing at once: they leave together, and come back together. User space only.
+    drains_readers: bool = false, "-", Value::Flag;
     /// How often a thread yields the CPU, trying in between, before it queues. User space only.
     yields: u32 = 0, "-", Value::Number;
 }
@@ -211,6 +213,8 @@ presets! {
             yields: 4,
             spin_ns: 20_000,
             handoff_ns: 1_000_000,
-            doze_ns: 50_000
+            doze_ns: 50_000,
+            drains_readers: true,
+            reader_owned_spin: false
         };
 }

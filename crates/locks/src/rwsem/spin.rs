@@ -4,7 +4,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use lockwright_platform::{Holder, Me, NO_CPU, Platform, Spin, Until, Word};
 
-use super::count::{HANDOFF, READER, READERS};
+use super::count::{HANDOFF, READER, READERS, WRITER};
 use super::{Policy, RawRwLock, owner};
 use crate::events::{Event, inc};
 use crate::osq;
@@ -209,11 +209,35 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             return false;
         }
         let end = P::ticks().saturating_add(P::ticks_of(Self::S.spin_ns));
+        if Self::S.drains_readers {
+            return self.await_readers(end);
+        }
         // Ordering: Relaxed, hint (the attempt decides)
         let was = Self::classify(self.owner.load(Relaxed), owner::NONSPINNABLE);
         // Only a change is worth another attempt: a null owner that stays is one that does not
         // run (races 13, 14).
         was == Owner::Writer && self.await_owner(owner::NONSPINNABLE, end) == Owner::Null
+    }
+
+    /// Waits for the last reader to leave. False: a writer holds the lock, or it takes too long.
+    fn await_readers(&self, end: u64) -> bool {
+        if P::spinner_cap() == 0 {
+            return false;
+        }
+        loop {
+            // Ordering: Relaxed, hint (the attempt decides)
+            let now = self.count.load(Relaxed);
+            if now & (READERS | WRITER) == 0 {
+                return true;
+            }
+            let until = Until { resched: true, ..Until::CHANGED.deadline(end) };
+            if now & WRITER != 0
+                // Ordering: Relaxed, hint (the attempt decides)
+                || !matches!(P::spin_while(&self.count, u64::MAX, now, Relaxed, until), Spin::Changed(_))
+            {
+                return false;
+            }
+        }
     }
 
     /// Spinners' time on readers is up.

@@ -6,6 +6,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use lockwright_platform::{NO_CPU, Platform, Shield, Slot, Word};
 
 use super::count::{HANDOFF, LOCKED, READ_FAIL, READER, READERS, UPGRADABLE, WAITERS, WRITER};
+use super::policy::NEVER;
 use super::{Policy, RawRwLock, kind, owner};
 use crate::events::{Event, inc};
 use crate::record::{Guarded, Record, ctl, node, state, waiter_state};
@@ -130,6 +131,12 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     fn wake_writer(&self, guarded: &Guarded<P>, first: Slot, list: &mut WakeList) {
         inc::<P>(Event::RwsemWakeWriter);
         if Self::S.writers_steal && !Self::S.early_transfer {
+            if Self::S.doze_ns != NEVER {
+                // Once is enough: it may be long before it runs, and raises the flag again if it
+                // wants another (or sets a timer).
+                // Ordering: Relaxed, sequence (WAITERS changes inside the guard, [record.guard])
+                self.count.fetch_and(!WAITERS, Relaxed);
+            }
             return list.push(first);
         }
         // Ordering: Relaxed, hint (re-checked by the exchange)
@@ -217,7 +224,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// A writer holds the lock: takes the tentative count back, and forbids stealing if the first
     /// reader has waited long enough.
     fn undo_grant(&self, before: u64, first: Slot) {
-        let late = Self::S.handoff_ns != super::policy::NEVER
+        let late = Self::S.handoff_ns != NEVER
             && before & HANDOFF == 0
             && P::ticks() >= handoff_at::<P>(first);
         if late {

@@ -173,11 +173,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
                     now & WAITERS
                 };
                 now & !HANDOFF & !WAITERS | flag | WRITER
-            } else if first
-                && now & HANDOFF == 0
-                && Self::S.handoff_ns != NEVER
-                && P::ticks() >= handoff_at::<P>(me.slot())
-            {
+            } else if first && now & HANDOFF == 0 && self.may_ask(me, now) {
                 now | HANDOFF | WAITERS
             } else {
                 return false;
@@ -193,6 +189,12 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
                 Err(other) => now = other,
             }
         }
+    }
+
+    /// Whether the first writer may forbid stealing now.
+    fn may_ask(&self, me: &Me<P>, now: u64) -> bool {
+        (Self::S.drains_readers && now & WRITER == 0)
+            || (Self::S.handoff_ns != NEVER && P::ticks() >= handoff_at::<P>(me.slot()))
     }
 
     /// A writer that found spinning forbidden keeps it so for readers (P11).
