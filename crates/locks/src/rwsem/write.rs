@@ -98,7 +98,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             }
             if !(first && self.spin_for_handoff()) {
                 self.sleep_as_writer(me, first, doze_ns, deadline);
-                sleeps += u32::from(first);
+                sleeps += 1;
             }
             guarded = record.acquire();
             // Once it is granted, the record is not this lock's for the caller's sake any more.
@@ -173,16 +173,22 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
                     now & WAITERS
                 };
                 now & !HANDOFF & !WAITERS | flag | WRITER
-            } else if first && now & HANDOFF == 0 && self.may_ask(me, now) {
+            } else if first && (now & HANDOFF != 0 || self.may_ask(me, now)) {
+                // WAITERS as well: whoever woke the caller may have taken it down.
                 now | HANDOFF | WAITERS
             } else {
                 return false;
             };
+            if new == now {
+                return false;
+            }
             // Ordering: Acquire, [rwsem.write], [rwsem.read]: pairs with the releases; Relaxed,
             // hint (retried)
             match self.count.compare_exchange(now, new, Acquire, Relaxed) {
                 Ok(_) if new & HANDOFF != 0 => {
-                    inc::<P>(Event::RwsemWlockHandoff);
+                    if now & HANDOFF == 0 {
+                        inc::<P>(Event::RwsemWlockHandoff);
+                    }
                     return false;
                 }
                 Ok(_) => return true,
