@@ -171,6 +171,10 @@ pub struct MutexArgs {
     #[arg(long, value_name = "LOCK")]
     pub baseline: Option<String>,
 
+    /// Show the lock events of this project's locks
+    #[arg(long)]
+    pub events: bool,
+
     /// Show the 95 % bootstrap interval of each ratio
     #[arg(long)]
     pub ci: bool,
@@ -186,10 +190,6 @@ pub struct MutexArgs {
     /// Where the reports go.
     #[command(flatten)]
     pub reports: ReportArgs,
-
-    /// Show lock events; kept for locks that count them.
-    #[arg(long, hide = true)]
-    pub events: bool,
 
     /// Let locks that are broken on purpose be chosen by name.
     #[arg(long, hide = true)]

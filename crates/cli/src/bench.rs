@@ -77,7 +77,7 @@ impl Bench for MutexBench<'_> {
     }
 
     fn render(&self, result: &MutexBenchResult, form: Form) -> Result<Vec<u8>, String> {
-        let shown = Shown { interval: self.args.ci };
+        let shown = Shown { interval: self.args.ci, events: self.args.events };
         let mut bytes = Vec::new();
         match form {
             Form::Table => bytes = report::table::render(result, shown).into_bytes(),

@@ -161,11 +161,11 @@ impl Bench for RwRun<'_> {
     }
 
     fn render(&self, result: &RwBenchResult, form: Form) -> Result<Vec<u8>, String> {
-        let (shown, events) = (Shown { interval: self.args.ci }, self.args.events);
+        let shown = Shown { interval: self.args.ci, events: self.args.events };
         let mut bytes = Vec::new();
         match form {
-            Form::Table => bytes = report::rw::table(result, shown, events).into_bytes(),
-            Form::Markdown => bytes = report::rw::markdown(result, shown, events).into_bytes(),
+            Form::Table => bytes = report::rw::table(result, shown).into_bytes(),
+            Form::Markdown => bytes = report::rw::markdown(result, shown).into_bytes(),
             Form::Json => report::json::write(result, &mut bytes).map_err(|e| e.to_string())?,
             Form::Csv => report::rw::csv(result, &mut bytes).map_err(|e| e.to_string())?,
         }

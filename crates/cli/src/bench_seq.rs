@@ -140,7 +140,7 @@ impl Bench for SeqRun<'_> {
     }
 
     fn render(&self, result: &SeqBenchResult, form: Form) -> Result<Vec<u8>, String> {
-        let shown = Shown { interval: self.args.ci };
+        let shown = Shown { interval: self.args.ci, events: false };
         let mut bytes = Vec::new();
         match form {
             Form::Table => bytes = report::seq::table(result, shown).into_bytes(),

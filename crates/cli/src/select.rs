@@ -20,9 +20,6 @@ const SHORTEST_ROUND: Duration = Duration::from_millis(20);
 
 /// The plan that `args` ask for, and the index of the baseline in it.
 pub fn plan(args: &MutexArgs) -> Result<(Plan, Option<usize>), Failure> {
-    if args.events {
-        return Err(Failure::Usage("--events: no listed lock counts events".to_owned()));
-    }
     let mut locks = locks(args)?;
     let baseline = match &args.baseline {
         Some(name) => Some(baseline(args, name, &mut locks)?),

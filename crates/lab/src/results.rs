@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::machine::Machine;
 use crate::registry::Kind;
+use crate::run::Events;
 
 /// Version of the result record.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -224,6 +225,9 @@ pub struct ThroughputRow {
     pub voluntary_switches_per_mop: Option<f64>,
     /// Times a thread lost the CPU per million sections, over all rounds together.
     pub involuntary_switches_per_mop: Option<f64>,
+    /// Lock events of all rounds, those that are not 0; only this project's locks count them.
+    #[serde(default)]
+    pub events: Events,
     /// Each round.
     pub samples: Vec<RoundSample>,
 }

@@ -1,8 +1,10 @@
 //! Carrying out a plan.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
+use lockwright::events::{Counts, snapshot};
 use lockwright_workloads::mutex_bench::{
     Interrupt, LatencyReport, RoundReport, RoundSpec, Waits, loop_overhead,
 };
@@ -28,11 +30,23 @@ pub enum RunError {
     },
 }
 
+/// Lock events by name, those that are not 0.
+pub type Events = BTreeMap<String, u64>;
+
+/// Adds what was counted.
+pub(crate) fn add_events(sums: &mut Events, counts: &Counts) {
+    for (event, count) in counts.iter().filter(|&(_, count)| count > 0) {
+        *sums.entry(event.name().to_owned()).or_default() += count;
+    }
+}
+
 /// The measurements of one lock in one cell.
 #[derive(Clone, Debug, Default)]
 pub struct CellSamples {
     /// Round number and what it yielded.
     pub rounds: Vec<(u32, RoundReport)>,
+    /// Lock events of the process in the throughput rounds.
+    pub events: Events,
     /// All waits of all waiting rounds; `None` if there was none.
     pub waits: Option<Waits>,
     /// Number of waiting rounds.
@@ -102,9 +116,11 @@ pub fn run(
                 }
             }
             Measure::Throughput(cell) => {
+                let before = snapshot();
                 let report =
                     measured(plan, cell, pause_ns, |spec| bench.throughput(spec, interrupt))?;
-                samples.cells[cell][step.lock].keep_round(step.round, report);
+                let events = snapshot().since(&before);
+                samples.cells[cell][step.lock].keep_round(step.round, report, &events);
             }
             Measure::Latency(cell) => {
                 let report = measured(plan, cell, pause_ns, |spec| bench.latency(spec, interrupt))?;
@@ -127,12 +143,13 @@ fn measured<R>(
 }
 
 impl CellSamples {
-    fn keep_round(&mut self, round: Option<u32>, report: RoundReport) {
+    fn keep_round(&mut self, round: Option<u32>, report: RoundReport, events: &Counts) {
         self.lost_updates += report.lost_updates;
         if let Some(round) = round
             && !report.cut_short
         {
             self.rounds.push((round, report));
+            add_events(&mut self.events, events);
         }
     }
 

@@ -8,7 +8,7 @@ use crate::results::{
     CellResult, LockRecord, PlanRecord, RoundSample, ThroughputRow, Uncontended, UncontendedRow,
     Violation, WaitRow,
 };
-use crate::run::{CellSamples, Samples};
+use crate::run::{CellSamples, Events, Samples};
 use crate::stats::{cv_percent, jain, max, mean, median, min, ratio_interval};
 
 /// Turns samples into rows. `baseline` is the lock that ratios refer to; without one it is the
@@ -106,7 +106,13 @@ impl Summary<'_> {
                 .filter(|((_, samples), _)| !samples.rounds.is_empty())
                 .map(|((lock, samples), own)| {
                     let other = reference.map(|lock| rates[lock].as_slice());
-                    throughput_row(lock, &samples.rounds, own, other, self.plan.seed)
+                    throughput_row(
+                        lock,
+                        (&samples.rounds, &samples.events),
+                        own,
+                        other,
+                        self.plan.seed,
+                    )
                 })
                 .collect(),
             waits: (self.plan.locks.iter().zip(locks))
@@ -167,7 +173,7 @@ pub(crate) fn paired(own: &[(u32, f64)], other: &[(u32, f64)]) -> Vec<(f64, f64)
 
 fn throughput_row(
     lock: &Subject,
-    rounds: &[(u32, RoundReport)],
+    (rounds, events): (&[(u32, RoundReport)], &Events),
     own: &[(u32, f64)],
     reference: Option<&[(u32, f64)]>,
     seed: u64,
@@ -205,6 +211,10 @@ fn throughput_row(
         involuntary_switches_per_mop: per_mop(sum(|report| {
             each(report, |usage| usage.involuntary_switches as f64)
         })),
+        events: match lock.kind {
+            Kind::Own | Kind::StudyObject => events.clone(),
+            _ => Events::new(),
+        },
         samples: rounds.iter().map(|(round, report)| round_sample(*round, report)).collect(),
     }
 }

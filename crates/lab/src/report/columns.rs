@@ -6,12 +6,15 @@ use super::number::{duration_ns, fixed, significant};
 use crate::results::{
     CellResult, MutexBenchResult, ThroughputRow, Uncontended, UncontendedRow, WaitRow,
 };
+use crate::run::Events;
 
 /// What a reader asked to see beyond the default.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shown {
     /// The 95 % interval of the ratio.
     pub interval: bool,
+    /// The lock events of each row that has any.
+    pub events: bool,
 }
 
 /// One column: its heading, and a row's figure in it.
@@ -22,6 +25,19 @@ pub(super) struct Column<R> {
 
 pub(super) fn column<R>(head: &'static str, cell: fn(&R) -> String) -> Column<R> {
     Column { head, cell }
+}
+
+/// A line for each row that has events.
+pub(super) fn event_lines<'a>(
+    shown: Shown,
+    rows: impl Iterator<Item = (&'a String, &'a Events)>,
+) -> Vec<String> {
+    rows.filter(|(_, events)| shown.events && !events.is_empty())
+        .map(|(lock, events)| {
+            let counts: Vec<_> = events.iter().map(|(name, n)| format!("{name} {n}")).collect();
+            format!("{lock}: {}", counts.join(", "))
+        })
+        .collect()
 }
 
 /// Columns of the uncontended table.

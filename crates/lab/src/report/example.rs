@@ -98,6 +98,7 @@ fn row(name: &str, kops: f64, threads: usize) -> ThroughputRow {
         cpus_used: Some(1.9),
         voluntary_switches_per_mop: Some(1_234_567.0),
         involuntary_switches_per_mop: Some(12_345.0),
+        events: [("mutex_sleep".to_owned(), 17)].into(),
         samples: vec![RoundSample {
             round: 0,
             elapsed_s: 0.1,

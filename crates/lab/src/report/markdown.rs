@@ -22,7 +22,13 @@ pub fn render(result: &MutexBenchResult, shown: Shown) -> String {
     for cell in result.cells.iter().filter(|cell| !cell.throughput.is_empty()) {
         let rows = cell.throughput.iter();
         let table = grid(&columns::throughput(shown), rows, ASCII_MARKDOWN);
-        push(&cell_title(cell), table.to_string());
+        let events = cell.throughput.iter().map(|row| (&row.lock, &row.events));
+        let notes = columns::event_lines(shown, events);
+        let notes: String = notes.iter().map(|line| format!("\n- {line}")).collect();
+        push(
+            &cell_title(cell),
+            format!("{table}{}{notes}", if notes.is_empty() { "" } else { "\n" }),
+        );
     }
     for cell in result.cells.iter().filter(|cell| !cell.waits.is_empty()) {
         let table = grid(&columns::waits(), cell.waits.iter(), ASCII_MARKDOWN);

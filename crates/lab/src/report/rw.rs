@@ -6,7 +6,7 @@ use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use serde::Serialize;
 
 use super::Shown;
-use super::columns::{Column, column, grid};
+use super::columns::{Column, column, event_lines, grid};
 use super::number::{fixed, significant};
 use super::order::Order;
 use super::{markdown, table};
@@ -63,13 +63,8 @@ fn title(cell: &RwCellResult) -> String {
     )
 }
 
-fn events(cell: &RwCellResult) -> Vec<String> {
-    let rows = cell.rows.iter().filter(|row| !row.events.is_empty());
-    rows.map(|row| {
-        let counts: Vec<_> = row.events.iter().map(|(name, n)| format!("{name} {n}")).collect();
-        format!("{}: {}", row.lock, counts.join(", "))
-    })
-    .collect()
+fn events(cell: &RwCellResult, shown: Shown) -> Vec<String> {
+    event_lines(shown, cell.rows.iter().map(|row| (&row.lock, &row.events)))
 }
 
 fn legend() -> [&'static str; 4] {
@@ -81,8 +76,8 @@ fn legend() -> [&'static str; 4] {
     ]
 }
 
-/// The whole result as plain text; with `with_events`, the lock events of each row.
-pub fn table(result: &RwBenchResult, shown: Shown, with_events: bool) -> String {
+/// The whole result as plain text.
+pub fn table(result: &RwBenchResult, shown: Shown) -> String {
     let header = &result.header;
     let mut text = table::heading(&header.machine, &result.plan.timing(), header.complete);
     if !result.uncontended.is_empty() {
@@ -91,8 +86,7 @@ pub fn table(result: &RwBenchResult, shown: Shown, with_events: bool) -> String 
     }
     for cell in &result.cells {
         let lines = table::lines(&grid(&rows(shown), cell.rows.iter(), NOTHING));
-        let events = if with_events { events(cell) } else { Vec::new() };
-        table::push_group(&mut text, &title(cell), lines.into_iter().chain(events));
+        table::push_group(&mut text, &title(cell), lines.into_iter().chain(events(cell, shown)));
     }
     text.push('\n');
     for line in legend() {
@@ -103,7 +97,7 @@ pub fn table(result: &RwBenchResult, shown: Shown, with_events: bool) -> String 
 }
 
 /// The whole result as markdown.
-pub fn markdown(result: &RwBenchResult, shown: Shown, with_events: bool) -> String {
+pub fn markdown(result: &RwBenchResult, shown: Shown) -> String {
     let header = &result.header;
     let timing = result.plan.timing();
     let mut text =
@@ -115,9 +109,10 @@ pub fn markdown(result: &RwBenchResult, shown: Shown, with_events: bool) -> Stri
     for cell in &result.cells {
         let table = grid(&rows(shown), cell.rows.iter(), ASCII_MARKDOWN);
         text += &format!("\n### {}\n\n{table}\n", title(cell));
-        if with_events {
+        let events = events(cell, shown);
+        if !events.is_empty() {
             text.push('\n');
-            events(cell).iter().for_each(|line| text += &format!("- {line}\n"));
+            events.iter().for_each(|line| text += &format!("- {line}\n"));
         }
     }
     text.push('\n');

@@ -16,8 +16,18 @@ pub fn render(result: &MutexBenchResult, shown: Shown) -> String {
         push_group(&mut text, &uncontended_title(uncontended), lines(&table).into_iter());
     }
     let throughput = columns::throughput(shown);
-    push_groups(&mut text, result, &throughput, "", |cell| &cell.throughput);
-    push_groups(&mut text, result, &columns::waits(), "waits: ", |cell| &cell.waits);
+    let events = |cell: &CellResult| {
+        columns::event_lines(shown, cell.throughput.iter().map(|row| (&row.lock, &row.events)))
+    };
+    push_groups(&mut text, result, &throughput, "", |cell| &cell.throughput, events);
+    push_groups(
+        &mut text,
+        result,
+        &columns::waits(),
+        "waits: ",
+        |cell| &cell.waits,
+        |_| Vec::new(),
+    );
     text.push('\n');
     for line in legend(result) {
         text += &line;
@@ -49,6 +59,7 @@ fn push_groups<R>(
     columns: &[Column<R>],
     prefix: &str,
     rows: fn(&CellResult) -> &Vec<R>,
+    notes: impl Fn(&CellResult) -> Vec<String>,
 ) {
     let all = result.cells.iter().flat_map(rows);
     let lines = lines(&grid(columns, all, NOTHING));
@@ -56,7 +67,7 @@ fn push_groups<R>(
     for cell in result.cells.iter().filter(|cell| !rows(cell).is_empty()) {
         let group = body.by_ref().take(rows(cell).len()).cloned();
         let title = format!("{prefix}{}", cell_title(cell));
-        push_group(text, &title, std::iter::once(header.clone()).chain(group));
+        push_group(text, &title, std::iter::once(header.clone()).chain(group).chain(notes(cell)));
     }
 }
 
@@ -124,8 +135,15 @@ mod tests {
 
     #[test]
     fn the_interval_is_shown_where_asked() {
-        let text = render(&example::result(), Shown { interval: true });
+        let text = render(&example::result(), Shown { interval: true, events: false });
         assert!(text.contains("95%-interval"));
+        assert!(!text.contains("mutex_sleep"));
+    }
+
+    #[test]
+    fn events_are_shown_where_asked() {
+        let text = render(&example::result(), Shown { interval: false, events: true });
+        assert!(text.contains("parking_lot: mutex_sleep 17\n"), "{text}");
     }
 
     #[test]

@@ -1,11 +1,10 @@
 //! The result record of `bench rwlock`; the rules are those of [`crate::results`].
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::registry::Kind;
 use crate::results::{Header, PlanRecord};
+use crate::run::Events;
 
 /// [`Header::record`] of every such record.
 pub const BENCH_RWLOCK: &str = "bench-rwlock";
@@ -116,7 +115,7 @@ pub struct RwRow {
     /// Involuntary context switches per million sections.
     pub involuntary_switches_per_mop: Option<f64>,
     /// Lock events of all rounds, those that are not 0; only this project's locks count them.
-    pub events: BTreeMap<String, u64>,
+    pub events: Events,
     /// Each round.
     pub samples: Vec<RwSample>,
 }

@@ -1,7 +1,5 @@
 //! From what was measured to what it says.
 
-use std::collections::BTreeMap;
-
 use lockwright_workloads::mutex_bench::Usage;
 use lockwright_workloads::rw_bench::{RwReport, RwThread};
 
@@ -11,6 +9,7 @@ use super::results::{RwCellResult, RwRow, RwSample, RwSoloRow, RwViolation, Spre
 use super::run::{Round, RwSamples};
 use crate::registry::Kind;
 use crate::results::{LockRecord, PlanRecord};
+use crate::run::{Events, add_events};
 use crate::stats::{cv_percent, jain, max, mean, median, min, ratio_interval};
 use crate::summary::{paired, ratio, values};
 
@@ -171,13 +170,9 @@ fn row(
     let threads = rounds.iter().flat_map(|(_, report, _)| &report.threads);
     let used = threads.fold(Usage::default(), |sum, thread| sum + thread.usage);
     let per_mop = |sum: f64| (mops > 0.0).then(|| sum / mops);
-    let mut events = BTreeMap::new();
+    let mut events = Events::new();
     if lock.policy.is_some() {
-        for (event, count) in rounds.iter().flat_map(|(_, _, counts)| counts.iter()) {
-            if count > 0 {
-                *events.entry(event.name().to_owned()).or_insert(0) += count;
-            }
-        }
+        rounds.iter().for_each(|(_, _, counts)| add_events(&mut events, counts));
     }
     RwRow {
         lock: lock.name.to_owned(),
