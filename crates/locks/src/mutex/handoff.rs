@@ -36,11 +36,11 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             ..Until::CHANGED.deadline(P::ticks() + P::ticks_of(W::SPIN_NS))
         };
         let mine = (granted, u32::MAX, state::WAITING);
-        // Ordering: Acquire, [mutex.grant]: pairs with the store in hand_off() (block)
+        // Ordering: Relaxed, hint (wait_queued looks again, with Acquire) (block)
         if W::ATOMIC_UNLOCK {
-            P::spin_while2(mine, (&self.ctl, ctl::LOCKED, ctl::LOCKED), Acquire, until);
+            P::spin_while2(mine, (&self.ctl, ctl::LOCKED, ctl::LOCKED), Relaxed, until);
         } else {
-            P::spin_while2(mine, (&self.locked, u8::MAX, 1), Acquire, until);
+            P::spin_while2(mine, (&self.locked, u8::MAX, 1), Relaxed, until);
         }
 
         // Ordering: Relaxed, hint (wait_queued looks again, with Acquire)
