@@ -122,8 +122,8 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             return false;
         }
         // Ordering: Acquire, [rwsem.write]: pairs with the release in unlock_write()
-        let before = self.count.fetch_add(READER, Acquire);
-        if before & (WRITER | HANDOFF | READ_FAIL) == 0 {
+        let now = self.count.fetch_add(READER, Acquire).wrapping_add(READER);
+        if now & (WRITER | HANDOFF | READ_FAIL) == 0 {
             return true;
         }
         self.give_back(READER);

@@ -179,14 +179,10 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     fn grant_readers(&self, guarded: &Guarded<P>, first: Slot, who: Wakers, list: &mut WakeList) {
         let mut tentative = 0;
         if who != Wakers::ReadOwned {
-            // Ordering: Relaxed, hint (a guard against absurdity)
-            if self.count.load(Relaxed) & READ_FAIL != 0 {
-                return;
-            }
             tentative = READER;
             // Ordering: Acquire, [rwsem.write]: on behalf of the readers
             let before = self.count.fetch_add(READER, Acquire);
-            if before & WRITER != 0 {
+            if (before & WRITER) | (before.wrapping_add(READER) & READ_FAIL) != 0 {
                 return self.undo_grant(before, first);
             }
         }

@@ -1,0 +1,79 @@
+//! The reader-writer semaphore, counted and at its bounds: one atomic operation for each step
+//! without contention, too many readers refused, policies as the specification's table has them.
+#![cfg(not(loom))]
+
+use lockwright_locks::rwsem::policy::{
+    Fifo, NEVER, PRESETS, Policy, ReaderSteal, Standard, V5_2, V5_3, V5_4, V5_11,
+};
+use lockwright_locks::rwsem::{RawRwLock, count};
+use lockwright_platform::counting::{Counting, CountingWord, Ops, ops_on};
+use lockwright_platform::{Native, Platform};
+
+/// What `f` does to the count word, which is the first.
+fn on_count<W: Policy>(lock: &RawRwLock<Counting, W>, f: impl FnOnce()) -> Ops {
+    let word = std::ptr::from_ref(lock).cast::<CountingWord<u64>>();
+    // SAFETY: the lock is repr(C) and begins with the count word.
+    ops_on(unsafe { &*word }, f)
+}
+
+fn one_atomic_operation_each<W: Policy>() {
+    let (lock, one) = (RawRwLock::<Counting, W>::new(), Ops { rmws: 1, ..Ops::default() });
+    // SAFETY: each unlock releases what the line before acquired.
+    unsafe {
+        assert_eq!(on_count(&lock, || lock.read()), one, "{}", W::NAME);
+        assert_eq!(on_count(&lock, || lock.unlock_read()), one, "{}", W::NAME);
+        assert_eq!(on_count(&lock, || lock.write()), one, "{}", W::NAME);
+        assert_eq!(on_count(&lock, || lock.downgrade()), one, "{}", W::NAME);
+        lock.unlock_read();
+        lock.write();
+        assert_eq!(on_count(&lock, || lock.unlock_write()), one, "{}", W::NAME);
+    }
+    assert_eq!(lock.count(), 0);
+}
+
+#[test]
+fn without_contention_each_step_is_one_atomic_operation() {
+    one_atomic_operation_each::<Standard>();
+    one_atomic_operation_each::<Fifo>();
+    one_atomic_operation_each::<V5_3>();
+    one_atomic_operation_each::<V5_11>();
+}
+
+/// The guard bit: no count is lost, nobody gets in, and the lock works again when they have left.
+#[test]
+fn too_many_readers_are_refused() {
+    fn refused<W: Policy>() {
+        let lock = RawRwLock::<Native, W>::with_count(count::READERS);
+        assert!(!lock.try_read() && !lock.try_read_again() && !lock.try_write());
+        assert!(!lock.read_until(Native::now() + 100_000));
+        assert!(!lock.write_until(Native::now() + 100_000));
+        assert_eq!(lock.count(), count::READERS, "{}", W::NAME);
+        // SAFETY: the lock counts readers, whom this test stands for.
+        unsafe { lock.unlock_read() };
+        assert!(lock.read_until(Native::now() + 100_000), "room for one");
+        assert_eq!(lock.count(), count::READERS, "{}", W::NAME);
+    }
+    refused::<Standard>();
+    refused::<V5_3>();
+    refused::<V5_11>();
+}
+
+/// The rows of the specification's table of stages, switch by switch, where they are whole versions.
+#[test]
+fn presets_are_the_stages_of_the_series() {
+    let old = V5_2::SWITCHES;
+    assert!(old.writers_steal && old.writers_spin && old.handoff_ns == NEVER && !old.wake_all);
+    let v5_3 = V5_3::SWITCHES;
+    assert!(v5_3.handoff_ns == 4_000_000 && v5_3.wake_all && v5_3.wake_cap == 256);
+    assert!(v5_3.readers_spin && v5_3.reader_owned_spin && v5_3.split_bits);
+    assert!(v5_3.sticky_reader_bit && v5_3.phase_retry && !v5_3.handoff_spins);
+    assert!(!v5_3.anti_starvation && v5_3.reader_steals == ReaderSteal::Never);
+    let v5_4 = V5_4::SWITCHES;
+    assert!(v5_4.handoff_spins && v5_4.sticky_reader_bit);
+    let v5_11 = V5_11::SWITCHES;
+    assert!(v5_11.handoff_spins && v5_11.anti_starvation && v5_11.reader_owned_spin);
+    assert_eq!(v5_11.reader_steals, ReaderSteal::Always);
+    assert!(!v5_11.readers_spin && !v5_11.split_bits && !v5_11.sticky_reader_bit);
+    assert!(!v5_11.phase_retry);
+    assert_eq!(PRESETS.len(), 15);
+}
