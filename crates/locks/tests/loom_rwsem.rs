@@ -239,7 +239,7 @@ models! {
     readers_hand_off: HandOff, 0, Some(3), [write, tried, read], reaches RwsemRlockHandoff;
     a_doze_ends_by_its_timer: Doze, 0, Some(3), [write, tried, write], reaches RwsemSleepWriter RwsemWlock;
     a_doze_takes_nothing_from_the_others: Doze, 0, Some(2), [write, write, read], reaches RwsemSleepWriter;
-    a_cancelled_doze_asks_for_the_next: Doze, 0, Some(2), [write, timed_write, read], reaches RwsemWlockFail;
+    a_cancelled_doze_asks_for_the_next: Doze, 0, Some(3), [write, timed_write, read], reaches RwsemWlockFail;
     strict_fifo: Strict, 0, Some(4), [write_write, write], reaches RwsemWlock;
     strict_fifo_readers: Strict, 0, Some(4), [write_read, write_read], reaches RwsemWlock RwsemRlock;
     early_transfer: Transfer, 0, Some(4), [write_write, write], reaches RwsemWlock;

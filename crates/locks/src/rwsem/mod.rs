@@ -12,10 +12,11 @@
 //! *Guarantees*: writers exclude everybody, an upgradable reader excludes writers and its like;
 //! with `handoff_ns`, nobody overtakes the first waiter once it has asked, which it does at the
 //! first look at the lock after that time; a reader that holds the lock may take it again by
-//! [`RawRwLock::read_again`] whoever waits; more than 2^54 readers are refused, not miscounted;
+//! [`RawRwLock::read_again`] whoever waits; more than 2^55 - 1 readers are refused, not miscounted;
 //! abortable by deadline. *Does not guarantee*: order among runners; a bound for a thread without
 //! a slot; use in signal handlers (an unlock may have to wait for the queue's guard); priority
-//! inheritance; use across processes. *Fork*: as the mutex. *Poisoning*: none.
+//! inheritance; use across processes. *Fork*: as the
+//! mutex; a reader of another thread that was just backing out stays in the child's count. *Poisoning*: none.
 //! *Cost*: 16 bytes; one atomic operation to lock and one to unlock, for readers and writers.
 //! *Waiting*: as the policy says; then asleep in the queue of the lock's [record](crate::record).
 //! *Checked by*: `tests/loom_rwsem.rs`, the reader-writer contract of `lockwright-torture`.
@@ -199,19 +200,16 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// Acquires the lock for reading if no writer holds it and nobody waits.
     #[inline]
     pub fn try_read(&self) -> bool {
-        self.try_read_unless(READ_FAILED)
+        self.try_read_unless(|_| READ_FAILED)
     }
 
     /// The same for a thread that reads already, perhaps: if there are readers and no writer, it
-    /// joins them whoever waits. Never waits for a writer that waits for the caller.
+    /// joins them whoever waits. Never waits for a writer that waits for the caller. (A reader that
+    /// is about to back out cannot be told from a holder, and lets the caller in as well.)
     pub fn try_read_again(&self) -> bool {
-        // Ordering: Relaxed, hint (re-checked by the exchange)
-        let refused = if self.count.load(Relaxed) & count::READERS != 0 {
-            WRITER | READ_FAIL
-        } else {
-            READ_FAILED
-        };
-        self.try_read_unless(refused)
+        self.try_read_unless(|now| {
+            if now & count::READERS != 0 { WRITER | READ_FAIL } else { READ_FAILED }
+        })
     }
 
     /// As [`read`](Self::read), for a thread that may hold the lock for reading already.
@@ -221,10 +219,11 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         }
     }
 
-    fn try_read_unless(&self, refused: u64) -> bool {
+    #[inline(always)]
+    fn try_read_unless(&self, refused: impl Fn(u64) -> u64) -> bool {
         // Ordering: Relaxed, hint (re-checked by the exchange)
         let mut now = self.count.load(Relaxed);
-        while now & refused == 0 {
+        while now & refused(now) == 0 {
             let new = now.wrapping_add(READER);
             if new & READ_FAIL != 0 {
                 return false;

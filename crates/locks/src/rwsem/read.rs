@@ -1,6 +1,6 @@
 //! The slow path of readers. Edges: see the parent module.
 
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use lockwright_platform::{Me, Platform, Word};
 
@@ -133,12 +133,12 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// The same for a holder of the guard, which must not wait for it: no addition that may have
     /// to be taken back.
     fn try_read_guarded(&self, _guarded: &Guarded<P>) -> bool {
-        self.try_read_unless(WRITER | HANDOFF | READ_FAIL)
+        self.try_read_unless(|_| WRITER | HANDOFF | READ_FAIL)
     }
 
     /// [`try_read`](Self::try_read) past those who wait: for a thread that cannot queue.
     fn try_read_past(&self) -> bool {
-        self.try_read_unless(WRITER | HANDOFF | READ_FAIL)
+        self.try_read_unless(|_| WRITER | HANDOFF | READ_FAIL)
     }
 
     /// Queues the caller as a reader, `counted` of which is in the count, and waits.
@@ -150,6 +150,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         seen_owner: u32,
         deadline: Option<u64>,
     ) -> bool {
+        self.clear_leftovers(&guarded);
         let first = guarded.first().is_none();
         if let Some(mine) = counted
             && first
@@ -231,16 +232,26 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             // Ordering: Relaxed, sequence (the flags change inside the guard, [record.guard])
             self.count.fetch_and(!(WAITERS | HANDOFF), Relaxed);
         } else if was_first {
-            // Ordering: Acquire, [rwsem.write], [rwsem.read]: what is granted below was released
-            // before; only the first waiter asks, so the request was the caller's
-            let now = self.count.fetch_and(!HANDOFF, Acquire);
-            // The next first did not take it down, if it is down.
-            // Ordering: Release, [rwsem.queue]: publishes the record to the unlock that sees it
-            self.count.fetch_or(WAITERS, Release);
+            // Only the first waiter asks, so the request was the caller's.
+            // Ordering: Relaxed, sequence (the flags change inside the guard, [record.guard])
+            self.count.fetch_and(!HANDOFF, Relaxed);
+            // The next first did not take it down, if it is down. The look at the lock must not
+            // be older: an unlock in between has seen no WAITERS.
+            // Ordering: AcqRel, [rwsem.queue], [rwsem.write], [rwsem.read]: publishes the record to
+            // the unlock that sees it; what is granted below was released before
+            let now = self.count.fetch_or(WAITERS, AcqRel);
             self.wake_if_not_written(&guarded, now, &mut list);
         }
         guarded.leave(&self.ctl);
         list.wake::<P>();
+    }
+
+    /// Flags of nobody, where a fork has cut the queue off.
+    pub(super) fn clear_leftovers(&self, guarded: &Guarded<P>) {
+        // Ordering: Relaxed, sequence (the flags change inside the guard, [record.guard]) (block)
+        if guarded.first().is_none() && self.count.load(Relaxed) & (WAITERS | HANDOFF) != 0 {
+            self.count.fetch_and(!(WAITERS | HANDOFF), Relaxed);
+        }
     }
 
     /// Writes into the caller's node what others must know of it.

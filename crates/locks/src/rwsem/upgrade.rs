@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use lockwright_platform::{Me, Platform, Word};
 
 use super::count::{HANDOFF, LOCKED, READ_FAIL, READ_FAILED, READER, UPGRADABLE, WAITERS, WRITER};
-use super::wake::Wakers;
+use super::wake::{Wakers, knows_it_is_first};
 use super::{Policy, RawRwLock, kind};
 use crate::events::{Event, inc};
 use crate::record::{Guarded, attach, state};
@@ -36,9 +36,13 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         // Ordering: Relaxed, hint (re-checked by the exchange)
         let mut now = self.count.load(Relaxed);
         while now & (refused | UPGRADABLE) == 0 {
+            let new = now.wrapping_add(MINE);
+            if new & READ_FAIL != 0 {
+                return false;
+            }
             // Ordering: Acquire, [rwsem.write]: pairs with the release in unlock_write();
             // Relaxed, hint (retried)
-            match self.count.compare_exchange(now, now + MINE, Acquire, Relaxed) {
+            match self.count.compare_exchange(now, new, Acquire, Relaxed) {
                 Ok(_) => {
                     self.note_reader();
                     return true;
@@ -60,6 +64,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             drop(me);
             return self.without_node(past, Event::RwsemRlockFail, deadline);
         };
+        self.clear_leftovers(&guarded);
         self.describe(&me, kind::UPGRADABLE, 0);
         let first = guarded.push_back(me.slot(), state::WAITING);
         self.wait_read(&me, guarded, if first { WAITERS } else { 0 }, deadline)
@@ -164,6 +169,10 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             return self.without_node(attempt, Event::RwsemWlockFail, deadline);
         };
         self.describe(&me, kind::UPGRADING, 0);
+        self.clear_leftovers(&guarded);
+        if let Some(first) = guarded.first() {
+            knows_it_is_first::<P>(first, false);
+        }
         guarded.push_front(me.slot(), state::WAITING);
         // HANDOFF, whoever asked for it before: no reader may come any more, or the others would
         // never have left.

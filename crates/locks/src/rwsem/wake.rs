@@ -27,13 +27,14 @@ const BATCH: usize = 256;
 
 /// Waiters to be woken when the guard has been dropped.
 pub(super) struct WakeList {
-    slots: [u16; BATCH],
+    // Two more: a first writer that is told so, and one that is woken by a fair unlock.
+    slots: [u16; BATCH + 2],
     length: usize,
 }
 
 impl WakeList {
     pub(super) fn new() -> Self {
-        WakeList { slots: [0; BATCH], length: 0 }
+        WakeList { slots: [0; BATCH + 2], length: 0 }
     }
 
     fn push(&mut self, slot: Slot) {
@@ -56,6 +57,18 @@ pub(super) fn word_of<P: Platform>(slot: Slot, word: usize) -> u32 {
 
 pub(super) fn is_writer<P: Platform>(slot: Slot) -> bool {
     word_of::<P>(slot, node::RW_KIND) == kind::WRITER
+}
+
+/// In the node's word of bits seen: the waiter has been first when it last went to sleep, and so
+/// has a timer, or has asked.
+const KNOWS: u32 = 1 << 31;
+
+/// Notes whether the writer in `slot` knows that it is first. Under the guard.
+pub(super) fn knows_it_is_first<P: Platform>(slot: Slot, knows: bool) {
+    let word = &P::thread_record(slot).words[node::RW_SAW_BIT];
+    // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
+    let others = word.load(Relaxed) & !KNOWS;
+    word.store(others | if knows { KNOWS } else { 0 }, Relaxed);
 }
 
 /// When the waiter may forbid stealing, in ticks.
@@ -122,9 +135,19 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         match word_of::<P>(first, node::RW_KIND) {
             kind::WRITER if who == Wakers::Any => self.wake_writer(guarded, first, list),
             kind::UPGRADING if who != Wakers::ReadOwned => list.push(first),
-            kind::WRITER | kind::UPGRADING => {}
-            _ if list.length == BATCH => {}
+            kind::WRITER => Self::tell_first(first, list),
+            kind::UPGRADING => {}
+            _ if list.length >= BATCH => {}
             _ => self.grant_readers(guarded, first, who, list),
+        }
+    }
+
+    /// A writer that has become first in its sleep must set its timer, or ask: with readers there
+    /// all the time no unlock would wake it (race 16).
+    fn tell_first(first: Slot, list: &mut WakeList) {
+        if Self::S.handoff_ns != NEVER && word_of::<P>(first, node::RW_SAW_BIT) & KNOWS == 0 {
+            knows_it_is_first::<P>(first, true);
+            list.push(first);
         }
     }
 
@@ -189,16 +212,11 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         let granted = self.choose_readers(guarded, first, list);
         let chosen = list.slots[list.length - granted as usize..list.length].iter();
         let chosen = chosen.filter_map(|&slot| Slot::new(slot));
-        let upgradable =
-            chosen.clone().any(|slot| word_of::<P>(slot, node::RW_KIND) == kind::UPGRADABLE);
 
         // Ordering: Relaxed, hint (re-checked by the exchange)
         let mut now = self.count.load(Relaxed);
         loop {
             let mut new = now.wrapping_add(u64::from(granted) * READER).wrapping_sub(tentative);
-            if upgradable {
-                new |= UPGRADABLE;
-            }
             if granted > 0 {
                 new &= !HANDOFF;
             }
@@ -215,6 +233,11 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             self.note_granted_readers(first);
         }
         chosen.for_each(|slot| self.grant(guarded, slot));
+        if let Some(first) = guarded.first()
+            && is_writer::<P>(first)
+        {
+            Self::tell_first(first, list);
+        }
     }
 
     /// A writer holds the lock: takes the tentative count back, and forbids stealing if the first
@@ -235,9 +258,6 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     fn choose_readers(&self, guarded: &Guarded<P>, first: Slot, list: &mut WakeList) -> u32 {
         let room = (BATCH - list.length) as u32;
         let cap = if Self::S.wake_cap == 0 { room } else { room.min(Self::S.wake_cap) };
-        // Fast paths cannot set the bit while somebody waits: it can only be cleared meanwhile.
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-        let mut upgradable_taken = self.count.load(Relaxed) & UPGRADABLE != 0;
         let (mut granted, mut at) = (0, Some(first));
         while let Some(slot) = at
             && granted < cap
@@ -245,7 +265,9 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             at = guarded.next(slot);
             match word_of::<P>(slot, node::RW_KIND) {
                 kind::READER => {}
-                kind::UPGRADABLE if !upgradable_taken => upgradable_taken = true,
+                // Claimed here: a thread that cannot queue takes the bit past those who wait.
+                // Ordering: Acquire, [rwsem.write]: on behalf of the reader
+                kind::UPGRADABLE if self.count.fetch_or(UPGRADABLE, Acquire) & UPGRADABLE == 0 => {}
                 _ if Self::S.wake_all => continue,
                 _ => break,
             }
@@ -300,10 +322,9 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// Turns the caller's hold, the only one, into that of the first waiter. False: there is no
     /// waiter, or the caller is not alone.
     fn pass_on(&self, mine: u64) -> bool {
-        // Ordering: Acquire, [rwsem.queue]: whoever set WAITERS had attached the record before
-        if self.count.load(Acquire) & WAITERS == 0 {
-            return false;
-        }
+        // Not by WAITERS, which may be down while a writer dozes.
+        // Ordering: Acquire, [rwsem.queue]: whoever waits had attached the record before
+        self.count.load(Acquire);
         let _shield = Shield::<P>::up();
         // Ordering: Acquire, [record.attach]: the record's words are looked at
         let Some(id) = ctl::record(self.ctl.load(Acquire)) else {

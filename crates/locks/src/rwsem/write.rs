@@ -6,7 +6,7 @@ use lockwright_platform::{Me, Platform, Word};
 
 use super::count::{HANDOFF, LOCKED, WAITERS, WRITER};
 use super::policy::NEVER;
-use super::wake::{WakeList, handoff_at};
+use super::wake::{WakeList, handoff_at, knows_it_is_first};
 use super::{Policy, RawRwLock, kind, owner};
 use crate::events::{Event, inc};
 use crate::record::{Guarded, attach, my_state, node, state};
@@ -61,6 +61,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         deadline: Option<u64>,
     ) -> bool {
         let record = guarded.record();
+        self.clear_leftovers(&guarded);
         self.describe(me, kind::WRITER, seen_owner);
         let mut list = WakeList::new();
         if guarded.push_back(me.slot(), state::WAITING) {
@@ -90,6 +91,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
                 return true;
             }
             let first = guarded.first() == Some(me.slot());
+            knows_it_is_first::<P>(me.slot(), first);
             let doze_ns = if first { self.begin_doze(sleeps) } else { NEVER };
             drop(guarded);
             core::mem::replace(&mut list, WakeList::new()).wake::<P>();
@@ -119,8 +121,9 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// the lock changes hands without it, neither side pays for wake-ups that come to nothing.
     /// Returns how long it may sleep so.
     fn begin_doze(&self, sleeps: u32) -> u64 {
+        let dozes = Self::S.doze_ns != NEVER && Self::S.writers_steal;
         // Ordering: Relaxed, sequence (HANDOFF changes inside the guard, [record.guard])
-        if Self::S.doze_ns == NEVER || sleeps == 0 || self.count.load(Relaxed) & HANDOFF != 0 {
+        if !dozes || sleeps == 0 || self.count.load(Relaxed) & HANDOFF != 0 {
             return NEVER;
         }
         // Ordering: Relaxed, hint (an unlock that has seen the flag wakes this thread; one that
