@@ -110,6 +110,8 @@ macro_rules! rwlock_contract {
                 who_gives_up_leaves_the_way_free
                 all_waiters_are_served_after_one_release
                 a_fair_unlock_serves_a_waiting_writer_although_readers_loop
+                a_writer_behind_a_reader_is_served_among_readers
+                a_writer_behind_a_writer_is_served_among_readers
             );
         }
     };

@@ -243,6 +243,96 @@ pub fn a_fair_unlock_serves_a_waiting_writer_although_readers_loop<R: AnyRwLock>
     });
 }
 
+/// Readers hold the lock, one after the other without a gap, until the writer has it. A lock that
+/// never refuses them starves the writer, and the watchdog ends the test.
+fn read_without_a_gap<R: AnyRwLock>(lock: &RwLock<R, ()>, served: &Flag) {
+    let mut held = lock.read();
+    while !served.is_raised() {
+        match lock.try_read_for(SHORT) {
+            Some(next) => held = next,
+            None => break,
+        }
+    }
+    drop(held);
+    served.wait();
+}
+
+/// A writer that became first in the queue in its sleep, behind a reader that got the lock.
+pub fn a_writer_behind_a_reader_is_served_among_readers<R: AnyRwLock>() {
+    guarded::<R, _>(body!(), || {
+        let (lock, asking, served) = (RwLock::<R, ()>::new(()), Tally::new(), Flag::new());
+        let (inside, leave) = (Flag::new(), Flag::new());
+        let writing = lock.write();
+        thread::scope(|s| {
+            s.spawn(|| {
+                asking.add();
+                let held = lock.read();
+                inside.raise();
+                leave.wait();
+                drop(held);
+            });
+            asking.wait_for(1);
+            linger(SHORT);
+            s.spawn(|| {
+                asking.add();
+                drop(lock.write());
+                served.raise();
+            });
+            asking.wait_for(2);
+            linger(SHORT);
+            drop(writing);
+            inside.wait();
+            leave.raise();
+            read_without_a_gap(&lock, &served);
+        });
+        assert_free(&lock);
+    });
+}
+
+/// The same behind a writer that gave up, and behind one that went on as a reader.
+pub fn a_writer_behind_a_writer_is_served_among_readers<R: AnyRwLock>() {
+    guarded::<R, _>(body!(), || {
+        for gives_up in [true, false] {
+            let (lock, asking, served) = (RwLock::<R, ()>::new(()), Tally::new(), Flag::new());
+            let gone = Flag::new();
+            let held = lock.read();
+            thread::scope(|s| {
+                s.spawn(|| {
+                    asking.add();
+                    if gives_up {
+                        assert!(lock.try_write_for(4 * SHORT).is_none(), "a reader stays");
+                        gone.raise();
+                        return;
+                    }
+                    let reading = RwLockWriteGuard::downgrade(lock.write());
+                    gone.raise();
+                    drop(reading);
+                });
+                asking.wait_for(1);
+                linger(SHORT / 2);
+                s.spawn(|| {
+                    asking.add();
+                    drop(lock.write());
+                    served.raise();
+                });
+                asking.wait_for(2);
+                linger(SHORT / 2);
+                if gives_up {
+                    gone.wait();
+                    s.spawn(|| read_without_a_gap(&lock, &served));
+                    linger(SHORT);
+                    drop(held);
+                } else {
+                    drop(held);
+                    gone.wait();
+                    read_without_a_gap(&lock, &served);
+                }
+            });
+            assert_free(&lock);
+        }
+    });
+}
+
 fn stepped(pair: &mut Pair) -> u64 {
     assert!(!step(pair), "a writer was not alone");
     1
