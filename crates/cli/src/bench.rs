@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use lockwright_lab::machine::Machine;
 use lockwright_lab::plan::{Measure, Plan, Step};
+use lockwright_lab::registry;
 use lockwright_lab::report::{self, Shown, order};
 use lockwright_lab::results::{BENCH_MUTEX, Header, MutexBenchResult};
 use lockwright_lab::run::{RunError, Samples, run as carry_out};
@@ -19,7 +20,7 @@ use crate::select;
 /// Runs the command.
 pub fn run(args: &MutexArgs) -> Result<ExitCode, Failure> {
     if args.list {
-        Target::Stdout.write(select::listing().as_bytes())?;
+        Target::Stdout.write(select::listing(registry::listed()).as_bytes())?;
         return Ok(ExitCode::SUCCESS);
     }
     let (plan, baseline) = select::plan(args)?;

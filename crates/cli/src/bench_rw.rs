@@ -18,29 +18,16 @@ use crate::conduct::{Bench, INTERRUPT, conduct};
 use crate::failure::Failure;
 use crate::output::{Form, Target};
 use crate::progress::Progress;
-use crate::select::{Named, chosen, find, round_time};
-
-impl Named for RwSubject {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-}
+use crate::select::{baseline, chosen, listing, round_time};
 
 /// Runs the command.
 pub fn run(args: &RwArgs) -> Result<ExitCode, Failure> {
     if args.list {
-        Target::Stdout.write(listing().as_bytes())?;
+        Target::Stdout.write(listing(registry::listed()).as_bytes())?;
         return Ok(ExitCode::SUCCESS);
     }
     let plan = plan(args)?;
     conduct(&RwRun { args, plan }, BENCH_RWLOCK, &args.reports)
-}
-
-fn listing() -> String {
-    let width = registry::listed().map(|lock| lock.name.len()).max().unwrap_or(0);
-    registry::listed()
-        .map(|lock| format!("{:width$}  {:13}  {}\n", lock.name, lock.kind.name(), lock.about))
-        .collect()
 }
 
 fn plan(args: &RwArgs) -> Result<RwPlan, Failure> {
@@ -63,17 +50,7 @@ fn plan(args: &RwArgs) -> Result<RwPlan, Failure> {
         }
     }
     let baseline = match &args.baseline {
-        Some(name) => {
-            let found = find(&known, name)?;
-            let [one] = found[..] else {
-                let why = format!("--baseline takes one lock, '{name}' is several");
-                return Err(Failure::Usage(why));
-            };
-            if locks.iter().all(|lock| lock.name != one.name) {
-                locks.push(one);
-            }
-            locks.iter().position(|lock| lock.name == one.name)
-        }
+        Some(name) => Some(baseline(&known, name, &mut locks)?),
         None => None,
     };
     let mut plan = RwPlan {

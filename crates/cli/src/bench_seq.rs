@@ -18,32 +18,19 @@ use crate::conduct::{Bench, INTERRUPT, conduct};
 use crate::failure::Failure;
 use crate::output::{Form, Target};
 use crate::progress::Progress;
-use crate::select::{Named, chosen, find, round_time};
+use crate::select::{baseline, chosen, listing, round_time};
 
 /// What ratios refer to where it is measured.
 const BASELINE: &str = "seqlock-crate";
 
-impl Named for SeqSubject {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-}
-
 /// Runs the command.
 pub fn run(args: &SeqArgs) -> Result<ExitCode, Failure> {
     if args.list {
-        Target::Stdout.write(listing().as_bytes())?;
+        Target::Stdout.write(listing(registry::listed()).as_bytes())?;
         return Ok(ExitCode::SUCCESS);
     }
     let plan = plan(args)?;
     conduct(&SeqRun { args, plan }, BENCH_SEQ, &args.reports)
-}
-
-fn listing() -> String {
-    let width = registry::listed().map(|subject| subject.name.len()).max().unwrap_or(0);
-    registry::listed()
-        .map(|lock| format!("{:width$}  {:13}  {}\n", lock.name, lock.kind.name(), lock.about))
-        .collect()
 }
 
 fn plan(args: &SeqArgs) -> Result<SeqPlan, Failure> {
@@ -52,25 +39,16 @@ fn plan(args: &SeqArgs) -> Result<SeqPlan, Failure> {
         Some(names) => chosen(&known, names)?,
         None => known.clone(),
     };
-    let baseline = match &args.baseline {
-        Some(name) => {
-            let found = find(&known, name)?;
-            let [one] = found[..] else {
-                let why = format!("--baseline takes one, '{name}' is several");
-                return Err(Failure::Usage(why));
-            };
-            if subjects.iter().all(|subject| subject.name != one.name) {
-                subjects.push(one);
-            }
-            one.name
-        }
-        None => BASELINE,
+    let mut base = match &args.baseline {
+        Some(name) => Some(baseline(&known, name, &mut subjects)?),
+        None => subjects.iter().position(|subject| subject.name == BASELINE),
     };
     if args.no_reads {
         subjects.clear();
+        base = None;
     }
     let mut plan = SeqPlan {
-        baseline: subjects.iter().position(|subject| subject.name == baseline),
+        baseline: base,
         subjects,
         protections: if args.no_faults { Vec::new() } else { registry::protections().collect() },
         cells: cells(args),

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use lockwright_lab::plan::{Cell, Pace, Plan};
-use lockwright_lab::registry::{self, Subject};
+use lockwright_lab::registry::{self, Kind, Subject};
+use lockwright_lab::rw::registry::RwSubject;
+use lockwright_lab::seq::registry::SeqSubject;
 
 use crate::args::MutexArgs;
 use crate::failure::Failure;
@@ -22,7 +24,7 @@ const SHORTEST_ROUND: Duration = Duration::from_millis(20);
 pub fn plan(args: &MutexArgs) -> Result<(Plan, Option<usize>), Failure> {
     let mut locks = locks(args)?;
     let baseline = match &args.baseline {
-        Some(name) => Some(baseline(args, name, &mut locks)?),
+        Some(name) => Some(baseline(&known(args), name, &mut locks)?),
         None => None,
     };
     let mut plan = Plan {
@@ -45,11 +47,13 @@ pub fn known(args: &MutexArgs) -> Vec<&'static Subject> {
     registry::listed().chain(broken).collect()
 }
 
-/// All listed locks as a table for people.
-pub fn listing() -> String {
-    let width = registry::listed().map(|lock| lock.name.len()).max().unwrap_or(0);
-    registry::listed()
-        .map(|lock| format!("{:width$}  {:13}  {}\n", lock.name, lock.kind.name(), lock.about))
+/// What can be chosen, as a table for people.
+pub fn listing<S: Named + 'static>(known: impl Iterator<Item = &'static S> + Clone) -> String {
+    let width = known.clone().map(|lock| lock.name().len()).max().unwrap_or(0);
+    known
+        .map(|lock| {
+            format!("{:width$}  {:13}  {}\n", lock.name(), lock.kind().name(), lock.about())
+        })
         .collect()
 }
 
@@ -64,13 +68,34 @@ fn locks(args: &MutexArgs) -> Result<Vec<&'static Subject>, Failure> {
 pub trait Named {
     /// The name.
     fn name(&self) -> &'static str;
+
+    /// What it is in a comparison.
+    fn kind(&self) -> Kind;
+
+    /// One line on what it is.
+    fn about(&self) -> &'static str;
 }
 
-impl Named for Subject {
-    fn name(&self) -> &'static str {
-        self.name
-    }
+/// The registries' entries have these as fields.
+macro_rules! named {
+    ($($subject:ty),*) => {$(
+        impl Named for $subject {
+            fn name(&self) -> &'static str {
+                self.name
+            }
+
+            fn kind(&self) -> Kind {
+                self.kind
+            }
+
+            fn about(&self) -> &'static str {
+                self.about
+            }
+        }
+    )*};
 }
+
+named!(Subject, RwSubject, SeqSubject);
 
 /// Those of `known` that `names` mean, each once, in the order of `names`.
 pub fn chosen<S: Named>(
@@ -92,7 +117,7 @@ pub fn chosen<S: Named>(
 }
 
 /// What `name` means: one, or all with a common beginning if it ends in `*`.
-pub fn find<S: Named>(known: &[&'static S], name: &str) -> Result<Vec<&'static S>, Failure> {
+fn find<S: Named>(known: &[&'static S], name: &str) -> Result<Vec<&'static S>, Failure> {
     let matches = |lock: &&S| match name.strip_suffix('*') {
         Some(beginning) => lock.name().starts_with(beginning),
         None => lock.name() == name,
@@ -123,16 +148,15 @@ fn known_names<S: Named>(known: &[&'static S]) -> String {
 }
 
 /// Index of the baseline; it is measured too if it was not among the locks.
-fn baseline(
-    args: &MutexArgs,
+pub fn baseline<S: Named>(
+    known: &[&'static S],
     name: &str,
-    locks: &mut Vec<&'static Subject>,
+    locks: &mut Vec<&'static S>,
 ) -> Result<usize, Failure> {
-    let lock = match find(&known(args), name)?.as_slice() {
-        [lock] => *lock,
-        _ => return Err(Failure::Usage(format!("--baseline takes one lock, '{name}' is several"))),
+    let [lock] = find(known, name)?[..] else {
+        return Err(Failure::Usage(format!("--baseline takes one lock, '{name}' is several")));
     };
-    if let Some(index) = locks.iter().position(|have| have.name == lock.name) {
+    if let Some(index) = locks.iter().position(|have| have.name() == lock.name()) {
         return Ok(index);
     }
     locks.push(lock);

@@ -123,15 +123,22 @@ impl Summary<'_> {
 
     /// The lock that ratios refer to, where `figures[l]` is the figure of lock `l`.
     fn reference(&self, figures: &[Option<f64>], better: fn(&f64, &f64) -> bool) -> Option<usize> {
-        if self.baseline.is_some() {
-            return self.baseline;
-        }
-        (self.plan.locks.iter().zip(figures).enumerate())
-            .filter(|(_, (lock, _))| lock.kind == Kind::BlockingPeer)
-            .filter_map(|(index, (_, figure))| Some((index, (*figure)?)))
-            .reduce(|best, next| if better(&next.1, &best.1) { next } else { best })
-            .map(|(index, _)| index)
+        let kinds = self.plan.locks.iter().map(|lock| lock.kind);
+        self.baseline.or_else(|| best_peer(kinds, figures, better))
     }
+}
+
+/// The best blocking peer, where `figures[l]` is the figure of lock `l`.
+pub(crate) fn best_peer(
+    kinds: impl Iterator<Item = Kind>,
+    figures: &[Option<f64>],
+    better: fn(&f64, &f64) -> bool,
+) -> Option<usize> {
+    (kinds.zip(figures).enumerate())
+        .filter(|(_, (kind, _))| *kind == Kind::BlockingPeer)
+        .filter_map(|(index, (_, figure))| Some((index, (*figure)?)))
+        .reduce(|best, next| if better(&next.1, &best.1) { next } else { best })
+        .map(|(index, _)| index)
 }
 
 fn lock_record(lock: &Subject) -> LockRecord {

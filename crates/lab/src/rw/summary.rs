@@ -7,11 +7,10 @@ use super::plan::{RwCell, RwPlan};
 use super::registry::RwSubject;
 use super::results::{RwCellResult, RwRow, RwSample, RwSoloRow, RwViolation, Spread};
 use super::run::{Round, RwSamples};
-use crate::registry::Kind;
 use crate::results::{LockRecord, PlanRecord};
 use crate::run::{Events, add_events};
 use crate::stats::{cv_percent, jain, max, mean, median, min, ratio_interval};
-use crate::summary::{paired, ratio, values};
+use crate::summary::{best_peer, paired, ratio, values};
 
 /// Turns samples into rows.
 pub struct RwSummary<'a> {
@@ -111,14 +110,8 @@ impl RwSummary<'_> {
 
     /// The lock that ratios refer to, where `figures[l]` is the figure of lock `l`.
     fn reference(&self, figures: &[Option<f64>], better: fn(&f64, &f64) -> bool) -> Option<usize> {
-        if self.plan.baseline.is_some() {
-            return self.plan.baseline;
-        }
-        (self.plan.locks.iter().zip(figures).enumerate())
-            .filter(|(_, (lock, _))| lock.kind == Kind::BlockingPeer)
-            .filter_map(|(index, (_, figure))| Some((index, (*figure)?)))
-            .reduce(|best, next| if better(&next.1, &best.1) { next } else { best })
-            .map(|(index, _)| index)
+        let kinds = self.plan.locks.iter().map(|lock| lock.kind);
+        self.plan.baseline.or_else(|| best_peer(kinds, figures, better))
     }
 }
 
