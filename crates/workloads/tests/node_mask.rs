@@ -2,10 +2,10 @@
 //! with it; played by a script, and by threads with a widened window.
 #![cfg(not(loom))]
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use lockwright_platform::counting::{Counting, act_as};
 use lockwright_platform::{Native, Platform};
@@ -133,45 +133,52 @@ struct Met {
     changes: u64,
 }
 
-/// Threads, with about `widen` units of work before each look; ends after the first false failure,
-/// or after so many allocations and changes.
-fn threads<G: Protection>(widen: u32, enough: u64) -> Met {
+/// Threads; a scan pauses before each look, until the mask has been replaced as often as `steps`
+/// says (at most 3 times) or the writer is seen to wait for the scan. Ends after the first false
+/// failure, or after so many allocations and changes.
+fn threads<G: Protection>(steps: fn(u64) -> u64, enough: u64) -> Met {
     let halves = [Set::of(&[0, 40]), Set::of(&[64, 100])];
     let task = Task::<Native, 2>::new(halves[0]);
     let nodes = Nodes::<Native>::new(&NODES, 1_000);
     let (done, changes) = (AtomicBool::new(false), AtomicU64::new(0));
     let mut met = Met { false_failures: 0, allocations: 0, changes: 0 };
-    // The limit only ends a run that would never end.
-    let began = Instant::now();
+    let looks = Cell::new(0);
+    // Ordering: Relaxed throughout: a hint to stop, and a count.
+    let before_a_look = || {
+        looks.set(looks.get() + 1);
+        let target = changes.load(Relaxed) + steps(looks.get());
+        for turn in 0..40 {
+            if changes.load(Relaxed) >= target {
+                return;
+            }
+            // However few CPUs there are: in the end a sleep gives the writer its turn.
+            if turn < 36 { Native::yield_now() } else { Native::sleep(50_000) }
+        }
+    };
     thread::scope(|scope| {
         scope.spawn(|| {
-            // Ordering: Relaxed throughout: a hint to stop, and a count.
             for mask in halves.iter().cycle().skip(1) {
                 if done.load(Relaxed) {
                     return;
                 }
                 G::change(&task, *mask);
-                // On one CPU, too, both threads are to get their turns; after an odd number of
-                // changes, or each look of the reader's would meet the same half.
                 let change = changes.fetch_add(1, Relaxed);
-                pause(uneven(change));
-                if change.is_multiple_of(31) {
+                let step = uneven(change);
+                pause(step);
+                if step == 0 {
                     Native::yield_now();
                 }
             }
         });
-        while met.false_failures == 0
-            && met.allocations.min(changes.load(Relaxed)) < enough
-            && began.elapsed() < Duration::from_secs(300)
-        {
-            let scan = || task.scan(&nodes, || widened(widen, met.allocations));
-            match G::scan(&task, scan).node {
+        while met.false_failures == 0 && met.allocations.min(changes.load(Relaxed)) < enough {
+            match G::scan(&task, || task.scan(&nodes, before_a_look)).node {
                 Some(node) => nodes.give(node),
                 None => met.false_failures += 1,
             }
             met.allocations += 1;
-            // The writer of 2010 must see, now and then, that nobody reads.
-            pause(uneven(met.allocations));
+            // The writer of 2010 must see, now and then, that nobody reads: on one CPU, too.
+            let step = uneven(met.allocations);
+            if step == 0 { Native::sleep(50_000) } else { pause(step) }
         }
         done.store(true, Relaxed);
     });
@@ -179,21 +186,28 @@ fn threads<G: Protection>(widen: u32, enough: u64) -> Met {
     met
 }
 
-fn widened(units: u32, turn: u64) {
-    if units > 0 {
-        pause(units + uneven(turn));
-        Native::yield_now();
-    }
+/// 0 to 31, without a pattern (the output step of splitmix64): threads of even steps can fall into
+/// one another's.
+fn uneven(turn: u64) -> u32 {
+    let mut z = turn.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z >> 59) as u32
 }
 
-/// 0 to 31, without a pattern: threads of even steps can fall into one another's.
-fn uneven(turn: u64) -> u32 {
-    (turn.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 59) as u32
+/// 0 to 3 changes before a look.
+fn wide(look: u64) -> u64 {
+    u64::from(uneven(look) % 4)
+}
+
+/// None is waited for.
+fn narrow(_look: u64) -> u64 {
+    0
 }
 
 #[test]
 fn threads_without_protection_meet_a_false_failure() {
-    let met = threads::<Unprotected>(20, u64::MAX);
+    let met = threads::<Unprotected>(wide, u64::MAX);
     assert!(met.false_failures > 0, "none in {} allocations", met.allocations);
     println!("false failure after {} allocations, {} changes", met.allocations, met.changes);
 }
@@ -201,12 +215,12 @@ fn threads_without_protection_meet_a_false_failure() {
 #[test]
 fn threads_with_protection_meet_none() {
     for met in [
-        threads::<FullBarriers>(20, 3_000),
-        threads::<SeqOnFailure>(20, 3_000),
-        threads::<SeqAlways>(20, 3_000),
-        threads::<FullBarriers>(0, 20_000),
-        threads::<SeqOnFailure>(0, 20_000),
-        threads::<SeqAlways>(0, 20_000),
+        threads::<FullBarriers>(wide, 300),
+        threads::<SeqOnFailure>(wide, 3_000),
+        threads::<SeqAlways>(wide, 3_000),
+        threads::<FullBarriers>(narrow, 20_000),
+        threads::<SeqOnFailure>(narrow, 20_000),
+        threads::<SeqAlways>(narrow, 20_000),
     ] {
         assert_eq!(met.false_failures, 0, "in {} allocations", met.allocations);
         assert!(met.allocations > 0 && met.changes > 0);

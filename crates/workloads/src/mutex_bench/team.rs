@@ -1,5 +1,6 @@
 //! Starting threads together, stopping them together, and being interrupted in between.
 
+use std::env;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::Usage;
 
-/// Stack of a measured thread in bytes: the loops need little, and there may be thousands.
+/// Stack of a measured thread in bytes, unless `RUST_MIN_STACK` gives another: the loops need
+/// little, and there may be thousands.
 const STACK_BYTES: usize = 256 * 1024;
 
 /// Tells a running measurement to end early. Shared with whoever handles signals.
@@ -138,7 +140,10 @@ pub(crate) fn run<R: Send>(
     thread::scope(|scope| {
         let mut handles = Vec::with_capacity(threads);
         for _ in 0..threads {
-            let builder = thread::Builder::new().stack_size(STACK_BYTES);
+            let mut builder = thread::Builder::new();
+            if env::var_os("RUST_MIN_STACK").is_none() {
+                builder = builder.stack_size(STACK_BYTES);
+            }
             match builder.spawn_scoped(scope, member) {
                 Ok(handle) => handles.push(handle),
                 Err(error) => {
