@@ -421,6 +421,27 @@ impl<P: Platform> Drop for Guarded<P> {
     }
 }
 
+/// Bounds of the sleeps of a thread that has no node.
+const NO_NODE_SLEEP_NS: (u64, u64) = (50_000, 1_000_000);
+
+/// The wait of a thread that cannot queue: tries and sleeps in turn, until `attempt` succeeds or
+/// `Platform::now()` has reached `deadline`.
+#[cold]
+pub fn try_in_turn<P: Platform>(deadline: Option<u64>, attempt: impl Fn() -> bool) -> bool {
+    let mut ns = NO_NODE_SLEEP_NS.0;
+    loop {
+        if attempt() {
+            return true;
+        }
+        let left = deadline.map_or(u64::MAX, |at| at.saturating_sub(P::now()));
+        if left == 0 {
+            return false;
+        }
+        P::sleep(ns.min(left));
+        ns = (ns * 2).min(NO_NODE_SLEEP_NS.1);
+    }
+}
+
 /// The caller's own state word.
 pub fn my_state<P: Platform>(me: &Me<P>) -> &'static P::Word<u32> {
     &me.record().words[node::STATE]

@@ -199,6 +199,11 @@ pub trait Platform: Sized + Copy + Send + Sync + 'static {
     /// How many [`ticks`](Self::ticks) make up `ns` nanoseconds (calibrated, about 1 %).
     fn ticks_of(ns: u64) -> u64;
 
+    /// How many nanoseconds `ticks` take: the inverse of [`ticks_of`](Self::ticks_of).
+    fn ns_of(ticks: u64) -> u64 {
+        ticks.saturating_mul(1_000) / Self::ticks_of(1_000).max(1)
+    }
+
     /// The cost of moving a cache line between two CPUs, in nanoseconds: the unit of policy
     /// parameters. Natively measured as locks are waited for (see `native`), 80 ns
     /// until then.

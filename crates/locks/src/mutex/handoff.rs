@@ -57,10 +57,6 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         running.then_some(left)
     }
 
-    pub(super) fn ns_of(ticks: u64) -> u64 {
-        ticks.saturating_mul(1_000) / P::ticks_of(1_000).max(1)
-    }
-
     /// Starts a slice, unless one runs and `anew` is not set.
     pub(super) fn begin_slice(guarded: &Guarded<P>, anew: bool) {
         let record = guarded.record();

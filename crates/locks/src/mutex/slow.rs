@@ -9,10 +9,7 @@ use super::spin::Spun;
 use super::{Policy, RawMutex};
 use crate::events::{Event, inc};
 use crate::osq;
-use crate::record::{Guarded, Record, attach, ctl, my_state, node, state};
-
-/// Bounds of the sleeps of a waiter that has no queue node.
-const NO_NODE_SLEEP_NS: (u64, u64) = (50_000, 1_000_000);
+use crate::record::{Guarded, Record, attach, ctl, my_state, node, state, try_in_turn};
 
 /// How much of the memory of idle dozes one more adds, and its limit.
 const LURK_PLUS: u32 = 4;
@@ -266,7 +263,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         if let Some(left) = Self::slice_left(slice_end) {
             // A doze: no unlock is asked to end it, so the owner makes no system calls.
             inc::<P>(Event::MutexDoze);
-            P::park(me, soonest(P::now() + first.doze_ns.min(Self::ns_of(left))));
+            P::park(me, soonest(P::now() + first.doze_ns.min(P::ns_of(left))));
             first.doze_ns = first.doze_ns.saturating_mul(2);
             P::check_in(me);
             return false;
@@ -284,7 +281,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         let at = if first.asked || first.handoff_at == NEVER {
             deadline
         } else {
-            soonest(P::now() + Self::ns_of(first.handoff_at.saturating_sub(P::ticks())))
+            soonest(P::now() + P::ns_of(first.handoff_at.saturating_sub(P::ticks())))
         };
         P::park(me, at);
         inc::<P>(Event::MutexSleep);
@@ -322,19 +319,12 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     #[cold]
     fn lock_without_node(&self, deadline: Option<u64>) -> bool {
         inc::<P>(Event::MutexNoNode);
-        let mut ns = NO_NODE_SLEEP_NS.0;
-        loop {
-            if self.try_acquire() {
-                self.acquired();
-                return true;
-            }
-            let left = deadline.map_or(u64::MAX, |at| at.saturating_sub(P::now()));
-            if left == 0 {
-                inc::<P>(Event::MutexLockFail);
-                return false;
-            }
-            P::sleep(ns.min(left));
-            ns = (ns * 2).min(NO_NODE_SLEEP_NS.1);
+        let got = try_in_turn::<P>(deadline, || self.try_acquire());
+        if got {
+            self.acquired();
+        } else {
+            inc::<P>(Event::MutexLockFail);
         }
+        got
     }
 }

@@ -9,10 +9,7 @@ use super::policy::ReaderSteal;
 use super::wake::{WakeList, Wakers};
 use super::{Policy, RawRwLock, kind, owner};
 use crate::events::{Event, inc, take_back};
-use crate::record::{Guarded, Record, attach, my_state, node, state};
-
-/// Bounds of the sleeps of a waiter that has no queue node.
-const NO_NODE_SLEEP_NS: (u64, u64) = (50_000, 1_000_000);
+use crate::record::{Guarded, Record, attach, my_state, node, state, try_in_turn};
 
 impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// The caller's count is in; `now` is what the word was then.
@@ -74,13 +71,13 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
                 }
             }
             inc::<P>(Event::RwsemOptFail);
-            if !counted && self.phase_changed(seen_owner) && self.try_read_guarded(&guarded) {
+            if !counted && self.phase_changed(seen_owner) && self.try_read_past() {
                 take_back::<P>(Event::RwsemOptFail);
                 inc::<P>(Event::RwsemOptRlock2);
                 return self.read_stolen(guarded, Event::RwsemOptRlock);
             }
         }
-        self.queue_reader(&me, guarded, counted.then_some(READER), seen_owner, deadline)
+        self.queue_reader(&me, guarded, counted, seen_owner, deadline)
     }
 
     /// Whether readers that were refused only because others wait may keep the lock.
@@ -130,34 +127,28 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         false
     }
 
-    /// The same for a holder of the guard, which must not wait for it: no addition that may have
-    /// to be taken back.
-    fn try_read_guarded(&self, _guarded: &Guarded<P>) -> bool {
-        self.try_read_unless(|_| WRITER | HANDOFF | READ_FAIL)
-    }
-
-    /// [`try_read`](Self::try_read) past those who wait: for a thread that cannot queue.
+    /// The same for a holder of the guard, which must not wait for it, and for a thread that cannot
+    /// queue: no addition that may have to be taken back.
     fn try_read_past(&self) -> bool {
         self.try_read_unless(|_| WRITER | HANDOFF | READ_FAIL)
     }
 
-    /// Queues the caller as a reader, `counted` of which is in the count, and waits.
-    pub(super) fn queue_reader(
+    /// Queues the caller as a reader, which is in the count if it is `counted`, and waits.
+    fn queue_reader(
         &self,
         me: &Me<P>,
         guarded: Guarded<P>,
-        counted: Option<u64>,
+        counted: bool,
         seen_owner: u32,
         deadline: Option<u64>,
     ) -> bool {
         self.clear_leftovers(&guarded);
         let first = guarded.first().is_none();
-        if let Some(mine) = counted
+        if counted
             && first
             // Ordering: Acquire, [rwsem.write]: an acquisition like any other (race 9)
             && self.count.load(Acquire) & (WRITER | HANDOFF | READ_FAIL) == 0
         {
-            debug_assert_eq!(mine, READER);
             guarded.leave(&self.ctl);
             self.note_reader();
             inc::<P>(Event::RwsemRlockFast);
@@ -166,7 +157,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         self.describe(me, kind::READER, seen_owner);
         guarded.push_back(me.slot(), state::WAITING);
         let plus = if first { WAITERS } else { 0 };
-        let minus = counted.unwrap_or(0);
+        let minus = if counted { READER } else { 0 };
         self.wait_read(me, guarded, plus.wrapping_sub(minus), deadline)
     }
 
@@ -277,18 +268,10 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         deadline: Option<u64>,
     ) -> bool {
         inc::<P>(Event::RwsemNoNode);
-        let mut ns = NO_NODE_SLEEP_NS.0;
-        loop {
-            if attempt(self) {
-                return true;
-            }
-            let left = deadline.map_or(u64::MAX, |at| at.saturating_sub(P::now()));
-            if left == 0 {
-                inc::<P>(lost);
-                return false;
-            }
-            P::sleep(ns.min(left));
-            ns = (ns * 2).min(NO_NODE_SLEEP_NS.1);
+        let got = try_in_turn::<P>(deadline, || attempt(self));
+        if !got {
+            inc::<P>(lost);
         }
+        got
     }
 }

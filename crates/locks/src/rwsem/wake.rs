@@ -115,7 +115,9 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// What somebody does who has queued, or found the lock held by readers only.
     pub(super) fn wake_if_not_written(&self, guarded: &Guarded<P>, now: u64, list: &mut WakeList) {
         if now & WRITER != 0 {
-        } else if now & (READERS | READ_FAIL) != 0 {
+            return;
+        }
+        if now & (READERS | READ_FAIL) != 0 {
             self.mark_wake(guarded, Wakers::Readers, list);
         } else {
             self.allow_spinning();

@@ -139,10 +139,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             // Steady readers may leave no unlock to wake this thread to its right (race 16).
             let right_ns = match Self::S.handoff_ns {
                 NEVER => NEVER,
-                _ => {
-                    let left = handoff_at::<P>(me.slot()).saturating_sub(P::ticks());
-                    left.saturating_mul(1_000) / P::ticks_of(1_000).max(1)
-                }
+                _ => P::ns_of(handoff_at::<P>(me.slot()).saturating_sub(P::ticks())),
             };
             let ns = right_ns.min(doze_ns);
             if ns != NEVER {
