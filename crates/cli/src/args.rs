@@ -25,6 +25,11 @@ pub enum Command {
     Bench(Box<BenchArgs>),
     /// List the policies of the reader-writer lock, and what each switch means
     Policies,
+    /// Run locks on a simulated NUMA machine
+    #[command(after_help = crate::sim_args::SIM_HELP)]
+    Sim(Box<crate::sim_args::SimArgs>),
+    /// List the simulated machines, or show one with the source of every number
+    Machines(crate::sim_args::MachinesArgs),
 }
 
 /// `lockwright bench`.
@@ -403,7 +408,7 @@ impl FromStr for Burst {
     }
 }
 
-fn threads(text: &str) -> Result<usize, String> {
+pub fn threads(text: &str) -> Result<usize, String> {
     match text.parse::<u32>() {
         Ok(0) => Err("a cell needs at least 1 thread".to_owned()),
         Ok(threads) => Ok(threads as usize),

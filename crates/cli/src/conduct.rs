@@ -92,7 +92,7 @@ impl Warnings {
 }
 
 /// The first signal ends the measuring, the second the program.
-fn catch_signals() -> Result<(), Failure> {
+pub fn catch_signals() -> Result<(), Failure> {
     let handler = || {
         if INTERRUPT.raise() {
             std::process::exit(exit::INTERRUPTED.into());

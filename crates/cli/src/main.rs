@@ -14,6 +14,8 @@ mod output;
 mod policies;
 mod progress;
 mod select;
+mod sim;
+mod sim_args;
 
 use std::process::ExitCode;
 
@@ -30,6 +32,8 @@ fn main() -> ExitCode {
     };
     let done = match cli.command {
         Command::Policies => policies::run(),
+        Command::Sim(args) => sim::run(&args),
+        Command::Machines(args) => sim::machines(&args),
         Command::Bench(bench) => match bench.what {
             Some(BenchCommand::Mutex(args)) => bench::run(&args),
             Some(BenchCommand::Rwlock(args)) => bench_rw::run(&args),

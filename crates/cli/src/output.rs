@@ -45,8 +45,7 @@ pub fn targets(args: &ReportArgs) -> Result<Vec<(Form, Target)>, Failure> {
     let mut targets: Vec<(Form, Target)> = Vec::new();
     for (form, path) in asked {
         let Some(path) = path else { continue };
-        let target = target(path)
-            .map_err(|error| Failure::Usage(format!("cannot write {}: {error}", path.display())))?;
+        let target = target_of(path)?;
         if targets.iter().any(|(_, other)| *other == target) {
             let path = path.display();
             return Err(Failure::Usage(format!("two reports cannot both go to {path}")));
@@ -60,6 +59,12 @@ pub fn targets(args: &ReportArgs) -> Result<Vec<(Form, Target)>, Failure> {
     // Files first: a reader that closes stdout early must not cost the files.
     targets.sort_by_key(|(_, target)| *target == Target::Stdout);
     Ok(targets)
+}
+
+/// The same for one report.
+pub fn target_of(path: &Path) -> Result<Target, Failure> {
+    target(path)
+        .map_err(|error| Failure::Usage(format!("cannot write {}: {error}", path.display())))
 }
 
 /// What `path` means, if it can be written.

@@ -15,5 +15,6 @@ pub mod results;
 pub mod run;
 pub mod rw;
 pub mod seq;
+pub mod sim;
 pub mod stats;
 pub mod summary;

@@ -7,7 +7,7 @@
 //! cannot succeed still takes the line from the owner.
 //!
 //! *Differs from the kernel in*: the owner word holds a sequence number and a CPU, not a task;
-//! spinning ends after 25 us, which stands for "reschedule pending"; wait list and wait lock are
+//! spinning ends after 25 us, which stands for "reschedule pending" where the platform cannot tell; wait list and wait lock are
 //! those of a [contention record](crate::record).
 //!
 //! *Guarantees*: mutual exclusion. *Does not guarantee*: any order or bound (starvation is
@@ -38,7 +38,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use lockwright_platform::{Holder, Me, Pace, Platform, Shield, Spin, Until, Word, ZeroWord};
 
-use crate::record::{Guarded, attach, state};
+use crate::record::{Finally, Guarded, attach, state};
 
 /// The three switches of commit 0dc8c730c9.
 pub trait Tests: 'static {
@@ -157,6 +157,15 @@ impl<P: Platform, T: Tests> CountMutex<P, T> {
         self.count.load(Relaxed) != UNLOCKED
     }
 
+    /// Runs `section` with the mutex held. For callers that have no guards.
+    #[inline]
+    pub fn while_locked<R>(&self, section: impl FnOnce() -> R) -> R {
+        self.lock();
+        // SAFETY: acquired above and released once; `self` is borrowed beyond this call.
+        let _held = Finally(|| unsafe { self.unlock() });
+        section()
+    }
+
     /// Releases the mutex.
     ///
     /// # Safety
@@ -206,7 +215,7 @@ impl<P: Platform, T: Tests> CountMutex<P, T> {
         if P::spinner_cap() == 0 {
             return false;
         }
-        let end = P::ticks() + P::ticks_of(SPIN_NS);
+        let end = if P::TELLS_RESCHED { u64::MAX } else { P::ticks() + P::ticks_of(SPIN_NS) };
         loop {
             // Ordering: Relaxed, hint (the exchange decides)
             let owner = self.owner.load(Relaxed);

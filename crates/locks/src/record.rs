@@ -421,6 +421,16 @@ impl<P: Platform> Drop for Guarded<P> {
     }
 }
 
+/// Runs a closure when it goes out of scope, by a panic too.
+pub(crate) struct Finally<F: FnMut()>(pub F);
+
+impl<F: FnMut()> Drop for Finally<F> {
+    #[inline]
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
 /// Bounds of the sleeps of a thread that has no node.
 const NO_NODE_SLEEP_NS: (u64, u64) = (50_000, 1_000_000);
 

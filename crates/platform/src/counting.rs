@@ -39,29 +39,13 @@ struct Tables {
     free: RefCell<Vec<u16>>,
 }
 
-fn words<T: Scalar, const N: usize>() -> [CountingWord<T>; N] {
-    std::array::from_fn(|_| CountingWord::new(T::ZERO))
-}
-
 std::thread_local! {
     static OPS: RefCell<HashMap<usize, Ops>> = RefCell::default();
     static SCRIPT: RefCell<Option<Script>> = const { RefCell::new(None) };
     static ACTOR: Cell<u16> = const { Cell::new(1) };
     static TABLES: &'static Tables = Box::leak(Box::new(Tables {
-        threads: std::array::from_fn(|_| ThreadRecord {
-            token: Word::new(0),
-            cpu: Word::new(0),
-            parked: Word::new(0),
-            next_free: Word::new(0),
-            words: words(),
-            counters: words(),
-        }),
-        locks: std::array::from_fn(|_| LockRecord {
-            halves: words(),
-            words: words(),
-            wides: words(),
-            next_free: Word::new(0),
-        }),
+        threads: std::array::from_fn(|_| ThreadRecord::new()),
+        locks: std::array::from_fn(|_| LockRecord::new()),
         free: RefCell::new((1..RECORDS as u16).collect()),
     }));
 }

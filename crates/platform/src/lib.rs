@@ -16,7 +16,7 @@
 
 #![no_std]
 
-#[cfg(any(feature = "native", feature = "counting", loom))]
+#[cfg(any(feature = "native", feature = "counting", feature = "fiber", loom))]
 extern crate std;
 
 mod record;
@@ -31,6 +31,8 @@ use core::sync::atomic::Ordering;
 
 #[cfg(feature = "counting")]
 pub mod counting;
+#[cfg(feature = "fiber")]
+pub mod fiber;
 #[cfg(loom)]
 pub mod model;
 #[cfg(loom)]
@@ -240,6 +242,10 @@ pub trait Platform: Sized + Copy + Send + Sync + 'static {
     /// Whether the scheduler wants the CPU back.
     fn should_yield() -> bool;
 
+    /// Whether [`should_yield`](Self::should_yield) and [`Until::resched`] mean anything. Where they
+    /// do not, waits that should end so need a time limit.
+    const TELLS_RESCHED: bool = false;
+
     /// Tells signal handlers of this thread that it is inside a lock operation, or not any more;
     /// returns what they were told before. [`enter`](Self::enter) and [`leave`](Self::leave) do it
     /// too; see [`Shield`].
@@ -270,6 +276,13 @@ pub trait Platform: Sized + Copy + Send + Sync + 'static {
 
     /// Sum of a counter over all threads there have been.
     fn counted(index: usize) -> u64;
+}
+
+/// What programs that use locks do beside locking. No lock needs it.
+pub trait Work: Platform {
+    /// Keeps the CPU busy for so many spin-loop hints (PAUSE on x86-64), the unit in which lock
+    /// studies count loads.
+    fn pause(units: u32);
 }
 
 /// The value of [`Platform::cpu`] where the CPU is unknown.

@@ -38,10 +38,6 @@ struct State {
     asleep: [bool; THREADS + 1],
 }
 
-fn words<T: Scalar, const N: usize>() -> [T::Model; N] {
-    std::array::from_fn(|_| T::Model::new(T::ZERO))
-}
-
 std::thread_local! {
     /// Not part of the model: what [`Platform::spinner_cap`] says.
     static SPINNERS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
@@ -57,20 +53,8 @@ pub fn set_spinner_cap(n: u32) {
 
 loom::lazy_static! {
     static ref TABLES: Tables = Tables {
-        threads: std::array::from_fn(|_| ThreadRecord {
-            token: Word::new(0),
-            cpu: Word::new(0),
-            parked: Word::new(0),
-            next_free: Word::new(0),
-            words: words::<u32, { crate::THREAD_WORDS }>(),
-            counters: [],
-        }),
-        locks: std::array::from_fn(|_| LockRecord {
-            halves: words::<u16, 4>(),
-            words: words::<u32, { crate::LOCK_WORDS }>(),
-            wides: words::<u64, 2>(),
-            next_free: Word::new(0),
-        }),
+        threads: std::array::from_fn(|_| ThreadRecord::new()),
+        locks: std::array::from_fn(|_| LockRecord::new()),
         state: Mutex::new(State {
             handles: Vec::new(),
             free: (1..=LOCKS as u16).rev().collect(),

@@ -5,7 +5,44 @@
 
 #[cfg(feature = "native")]
 use crate::ZeroWord;
-use crate::{COUNTERS, Platform};
+use crate::{COUNTERS, Platform, Scalar, Word};
+
+fn words<W: Word<T>, T: Scalar, const N: usize>() -> [W; N] {
+    core::array::from_fn(|_| Word::new(T::ZERO))
+}
+
+impl<P: Platform> ThreadRecord<P> {
+    /// A record of zeroes, where a constant cannot be had.
+    pub fn new() -> Self {
+        ThreadRecord {
+            token: Word::new(0),
+            cpu: Word::new(0),
+            parked: Word::new(0),
+            next_free: Word::new(0),
+            words: words(),
+            counters: words(),
+        }
+    }
+}
+
+impl<P: Platform> Default for ThreadRecord<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: Platform> LockRecord<P> {
+    /// A record of zeroes, where a constant cannot be had.
+    pub fn new() -> Self {
+        LockRecord { halves: words(), words: words(), wides: words(), next_free: Word::new(0) }
+    }
+}
+
+impl<P: Platform> Default for LockRecord<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 /// 32-bit words of a thread record that are free for algorithms.
 pub const THREAD_WORDS: usize = 10;

@@ -8,6 +8,7 @@
 
 pub mod mutex_bench;
 pub mod node_mask;
+pub mod on;
 pub mod rw_bench;
 pub mod seq_bench;
 pub mod work;

@@ -54,7 +54,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use lockwright_platform::{Platform, Word, ZeroWord};
 
 use crate::events::{Event, inc};
-use crate::record::{Record, ctl};
+use crate::record::{Finally, Record, ctl};
 
 /// A mutex without data. The protocol of [`lock`](Self::lock) and [`unlock`](Self::unlock) is the
 /// caller's.
@@ -150,6 +150,15 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             // Ordering: Relaxed, hint (the answer is old when it is given)
             self.locked.load(Relaxed) != 0
         }
+    }
+
+    /// Runs `section` with the mutex held. For callers that have no guards.
+    #[inline]
+    pub fn while_locked<T>(&self, section: impl FnOnce() -> T) -> T {
+        self.lock();
+        // SAFETY: acquired above and released once; `self` is borrowed beyond this call.
+        let _held = Finally(|| unsafe { self.unlock() });
+        section()
     }
 
     /// Releases the mutex.

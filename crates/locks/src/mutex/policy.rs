@@ -25,6 +25,10 @@ pub trait Policy: 'static {
     /// How long a spinner spins at most.
     const SPIN_NS: u64 = 20_000;
 
+    /// A spin ends when the scheduler wants the CPU, if the platform can tell, and not after
+    /// [`SPIN_NS`](Self::SPIN_NS).
+    const UNTIL_RESCHED: bool = false;
+
     /// Polls before a spinner looks at the clock and the owner.
     const EAGER_POLLS: u32 = 8;
 
@@ -80,6 +84,7 @@ impl Policy for Kernel {
     const NAME: &'static str = "kernel";
     // A change of owner is no reason to stop.
     const RETAKES: u32 = u32::MAX;
+    const UNTIL_RESCHED: bool = true;
     const EAGER_POLLS: u32 = 0;
 }
 

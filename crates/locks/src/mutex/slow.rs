@@ -108,7 +108,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             return Err((Spun::Gave, guarded));
         }
         drop(guarded);
-        let until = Until::CHANGED.deadline(P::ticks() + P::ticks_of(W::SPIN_NS));
+        let until = Until { resched: true, ..Until::CHANGED.deadline(Self::spin_end()) };
         let mut end = Spun::Gave;
         if osq::lock(record.osq_tail(), me, until) {
             end = if self.try_acquire() { Spun::Acquired } else { self.spin() };

@@ -4,7 +4,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use lockwright_platform::{Holder, NO_CPU, Pace, Platform, Spin2, Until, Word};
 
-use super::{Policy, RawMutex};
+use super::{NEVER, Policy, RawMutex};
 use crate::events::{Event, inc};
 use crate::record::ctl;
 
@@ -45,6 +45,14 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         (cpu == NO_CPU || cpu != P::cpu()).then(|| Holder { cpu, stamp: P::cpu_stamp(cpu) })
     }
 
+    /// When a spin that begins now ends at the latest, in ticks.
+    pub(super) fn spin_end() -> u64 {
+        if W::UNTIL_RESCHED && P::TELLS_RESCHED {
+            return NEVER;
+        }
+        P::ticks() + P::ticks_of(W::SPIN_NS)
+    }
+
     /// The first few polls, without bookkeeping: where owners alternate, the lock is often about
     /// to be released when a waiter arrives, and a waiter that first looks at the clock is late.
     pub(super) fn spin_eagerly(&self) -> bool {
@@ -66,7 +74,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             inc::<P>(Event::MutexOptNospin);
             return Spun::Gave;
         }
-        let end = P::ticks() + P::ticks_of(W::SPIN_NS);
+        let end = Self::spin_end();
         // Ordering: Relaxed, hint (compared with later readings only)
         let mut seen = self.count.load(Relaxed);
         let mut retakes = 0;

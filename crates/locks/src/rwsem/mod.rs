@@ -54,6 +54,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use lockwright_platform::{NO_CPU, Platform, Word, ZeroWord};
 
+use crate::record::Finally;
 use policy::Switches;
 use wake::Wakers;
 
@@ -316,6 +317,24 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         if self.count.fetch_sub(WRITER, Release) & WAITERS != 0 {
             self.wake(Wakers::Any);
         }
+    }
+
+    /// Runs `section` with the lock held for reading. For callers that have no guards.
+    #[inline]
+    pub fn while_reading<T>(&self, section: impl FnOnce() -> T) -> T {
+        self.read();
+        // SAFETY: acquired above and released once; `self` is borrowed beyond this call.
+        let _held = Finally(|| unsafe { self.unlock_read() });
+        section()
+    }
+
+    /// Runs `section` with the lock held for writing. For callers that have no guards.
+    #[inline]
+    pub fn while_writing<T>(&self, section: impl FnOnce() -> T) -> T {
+        self.write();
+        // SAFETY: acquired above and released once; `self` is borrowed beyond this call.
+        let _held = Finally(|| unsafe { self.unlock_write() });
+        section()
     }
 
     /// Turns the writer's hold into a reader's, letting other readers in.

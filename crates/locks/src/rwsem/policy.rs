@@ -102,6 +102,8 @@ switches! {
     one_reader_spins: bool = false, "limit_rspin", Value::Flag;
     /// A wake-up makes the first writer the owner before it runs.
     early_transfer: bool = false, "early_transfer", Value::Flag;
+    /// A spin ends when the scheduler wants the CPU; where the platform cannot tell, as in user space, after `spin_ns`.
+    until_resched: bool = true, "-", Value::Flag;
     /// Longest spin. User space only: an owner's CPU is an estimate, so no wait goes by it alone.
     spin_ns: u64 = 50_000, "-", Value::Nanoseconds;
     /// Polls of a refused call before any bookkeeping. User space only.
@@ -211,6 +213,7 @@ presets! {
             anti_starvation: false,
             eager_polls: 8,
             yields: 4,
+            until_resched: false,
             spin_ns: 20_000,
             handoff_ns: 1_000_000,
             doze_ns: 50_000,

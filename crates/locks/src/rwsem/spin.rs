@@ -5,6 +5,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use lockwright_platform::{Holder, Me, NO_CPU, Platform, Spin, Until, Word};
 
 use super::count::{HANDOFF, READER, READERS, WRITER};
+use super::policy::NEVER;
 use super::{Policy, RawRwLock, owner};
 use crate::events::{Event, inc};
 use crate::osq;
@@ -111,6 +112,14 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             .is_some_and(|id| Record::<P>::at(id).osq_tail().load(Relaxed) != 0)
     }
 
+    /// When a spin that begins now ends at the latest, in ticks.
+    fn spin_end() -> u64 {
+        if Self::S.until_resched && P::TELLS_RESCHED {
+            return NEVER;
+        }
+        P::ticks().saturating_add(P::ticks_of(Self::S.spin_ns))
+    }
+
     /// Spins as head of the OSQ; true with the lock.
     pub(super) fn spin_in_osq(
         &self,
@@ -119,8 +128,9 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         attempt: fn(&Self) -> bool,
         reader: bool,
     ) -> bool {
-        let end = P::ticks().saturating_add(P::ticks_of(Self::S.spin_ns));
-        if !osq::lock(record.osq_tail(), me, Until::CHANGED.deadline(end)) {
+        let end = Self::spin_end();
+        let until = Until { resched: true, ..Until::CHANGED.deadline(end) };
+        if !osq::lock(record.osq_tail(), me, until) {
             return false;
         }
         let got = self.spin(attempt, Self::forbidding(reader), end);
@@ -208,7 +218,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         if !Self::S.handoff_spins || self.count.load(Relaxed) & HANDOFF == 0 {
             return false;
         }
-        let end = P::ticks().saturating_add(P::ticks_of(Self::S.spin_ns));
+        let end = Self::spin_end();
         if Self::S.drains_readers {
             return self.await_readers(end);
         }

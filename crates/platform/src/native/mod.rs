@@ -26,7 +26,7 @@ pub use slots::{CAPACITY, SlotHoard, slots_in_use};
 use core::sync::atomic::Ordering::{self, Relaxed};
 
 use crate::{
-    LockRecord, Me, Platform, RecordId, Scalar, Slot, Spin, Spin2, ThreadRecord, Until, Wake,
+    LockRecord, Me, Platform, RecordId, Scalar, Slot, Spin, Spin2, ThreadRecord, Until, Wake, Work,
 };
 
 /// Real threads on Linux; see the [module documentation](self).
@@ -197,6 +197,15 @@ impl Platform for Native {
 
     fn counted(index: usize) -> u64 {
         slots::counted(index)
+    }
+}
+
+impl Work for Native {
+    #[inline(always)]
+    fn pause(units: u32) {
+        for _ in 0..units {
+            core::hint::spin_loop();
+        }
     }
 }
 

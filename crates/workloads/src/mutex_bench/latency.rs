@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use crossbeam_utils::CachePadded;
 use hdrhistogram::Histogram;
 
+use lockwright_platform::Native;
+
 use super::round::{lost_updates, section};
 use super::{BenchMutex, Interrupt, Rhythm, RoundSpec, team};
 use crate::work::pause;
@@ -108,7 +110,7 @@ fn timed_sections<M: BenchMutex>(mutex: &M, stop: &AtomicBool, rhythm: Rhythm) -
         let asked = Instant::now();
         let entered = mutex.with(|counter| {
             let entered = Instant::now();
-            section(counter, rhythm.load);
+            section::<Native>(counter, rhythm.load);
             entered
         });
         waits.record(entered - asked);

@@ -21,7 +21,7 @@ pub(crate) mod team;
 mod usage;
 
 pub use latency::{LatencyReport, Waits};
-pub use round::{RoundReport, ThreadReport};
+pub use round::{RoundReport, ThreadReport, sections};
 pub use solo::loop_overhead;
 pub use spec::{Rhythm, RoundSpec};
 pub use subject::{BenchMutex, LockApi, MutexBench, NoLock, Runner};

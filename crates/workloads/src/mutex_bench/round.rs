@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
+use lockwright_platform::{Native, Work};
+
 use super::{BenchMutex, Interrupt, Rhythm, RoundSpec, Usage, team};
-use crate::work::pause;
 
 /// What one thread did in a round.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +40,8 @@ pub(super) fn throughput<M: BenchMutex>(
     let mutex = CachePadded::new(M::new());
     let stop = CachePadded::new(AtomicBool::new(false));
     let team = team::run(spec.threads, spec.time, &stop, interrupt, || {
-        sections(&*mutex, &stop, spec.rhythm)
+        // Ordering: Relaxed: a hint, looked at again after the next section.
+        sections::<_, Native>(&*mutex, spec.rhythm, |_| stop.load(Ordering::Relaxed))
     })?;
     let done = team.members.iter().map(|(done, _)| done).sum();
     Ok(RoundReport {
@@ -55,23 +57,27 @@ pub(super) fn throughput<M: BenchMutex>(
     })
 }
 
-/// One thread's measured loop; returns all sections it did.
+/// One thread's measured loop, on whatever platform; returns all sections it did. Ends when
+/// `over`, asked after each section with their number, says so.
 ///
 /// Nothing shared is written but by the lock and its section; the count stays in a register.
 #[inline(never)]
-fn sections<M: BenchMutex>(mutex: &M, stop: &AtomicBool, rhythm: Rhythm) -> u64 {
+pub fn sections<M: BenchMutex, K: Work>(
+    mutex: &M,
+    rhythm: Rhythm,
+    mut over: impl FnMut(u64) -> bool,
+) -> u64 {
     let mut done = 0;
     let mut left = rhythm.burst;
     loop {
-        mutex.with(|counter| section(counter, rhythm.load));
+        mutex.with(|counter| section::<K>(counter, rhythm.load));
         done += 1;
-        // Ordering: Relaxed: a hint, looked at again after the next section.
-        if stop.load(Ordering::Relaxed) {
+        if over(done) {
             return done;
         }
         left -= 1;
         if left == 0 {
-            pause(rhythm.outside);
+            K::pause(rhythm.outside);
             left = rhythm.burst;
         }
     }
@@ -80,9 +86,9 @@ fn sections<M: BenchMutex>(mutex: &M, stop: &AtomicBool, rhythm: Rhythm) -> u64 
 /// The body of a section: the counter is read before the work and written after it, so that a
 /// second thread anywhere in the section loses an update.
 #[inline(always)]
-pub(super) fn section(counter: &mut u64, load: u32) {
+pub(super) fn section<K: Work>(counter: &mut u64, load: u32) {
     let before = *counter;
-    pause(load);
+    K::pause(load);
     *counter = before + 1;
 }
 

@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
+use lockwright_platform::{Native, Work};
 
 use crate::mutex_bench::{Interrupt, Usage, team};
-use crate::work::pause;
 
 #[cfg(test)]
 mod tests;
@@ -163,7 +163,15 @@ impl<L: BenchRwLock> RwBench for RwRunner<L> {
                 (true, true) => 100,
                 (true, false) => 0,
             };
-            (id, sections(&*lock, &stop, spec, percent, id as u64))
+            let body = RwBody {
+                readers_percent: percent,
+                load: spec.load,
+                outside: spec.outside,
+                sleep_ns: 0,
+                seed: id as u64,
+            };
+            // Ordering: Relaxed: the stop is a hint.
+            (id, sections::<_, Native>(&*lock, body, |_| stop.load(Relaxed)))
         })?;
         let mut members = team.members;
         members.sort_by_key(|((id, _), _)| *id);
@@ -191,38 +199,64 @@ impl<L: BenchRwLock> RwBench for RwRunner<L> {
     }
 }
 
-/// One thread's loop.
+/// What one thread does over and over.
+#[derive(Clone, Copy, Debug)]
+pub struct RwBody {
+    /// Percentage of reads.
+    pub readers_percent: u32,
+    /// Units of [`Work::pause`] inside each section.
+    pub load: u32,
+    /// Units outside after each section.
+    pub outside: u32,
+    /// Nanoseconds of sleep inside each section; 0: none.
+    pub sleep_ns: u64,
+    /// Decides which sections are reads.
+    pub seed: u64,
+}
+
+/// One thread's loop, on whatever platform; ends when `over`, asked after each section, says so.
 #[inline(never)]
-fn sections<L: BenchRwLock>(
+pub fn sections<L: BenchRwLock, K: Work>(
     lock: &L,
-    stop: &AtomicBool,
-    spec: &RwSpec,
-    readers_percent: u32,
-    seed: u64,
+    body: RwBody,
+    mut over: impl FnMut(&RwThread) -> bool,
 ) -> RwThread {
     let mut done = RwThread::default();
-    let mut draw = Draw::new(seed);
-    // Ordering: Relaxed throughout: the lock orders the counter; the stop is a hint.
+    let mut draw = Draw::new(body.seed);
+    let inside = || {
+        K::pause(body.load);
+        if body.sleep_ns > 0 {
+            K::sleep(body.sleep_ns);
+        }
+    };
+    // Ordering: Relaxed throughout: the lock orders the counter.
     loop {
-        if draw.percent() < readers_percent {
+        if draw.percent() < body.readers_percent {
             done.torn += lock.read(|counter| {
                 let before = counter.load(Relaxed);
-                pause(spec.load);
+                inside();
                 u64::from(counter.load(Relaxed) != before)
             });
             done.reads += 1;
         } else {
             lock.write(|counter| {
                 let before = counter.load(Relaxed);
-                pause(spec.load);
+                inside();
                 counter.store(before + 1, Relaxed);
             });
             done.writes += 1;
         }
-        if stop.load(Relaxed) {
+        if over(&done) {
             return done;
         }
-        pause(spec.outside);
+        K::pause(body.outside);
+    }
+}
+
+impl RwThread {
+    /// Reads in which the counter changed: somebody wrote beside the reader.
+    pub fn torn(&self) -> u64 {
+        self.torn
     }
 }
 

@@ -1,0 +1,277 @@
+//! `lockwright sim` and `lockwright machines`.
+
+use std::fmt::Write;
+use std::fs;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use lockwright_lab::sim::batch::{self, Ended, Task};
+use lockwright_lab::sim::job::{Job, Workload, wants_rwlock};
+use lockwright_lab::sim::published;
+use lockwright_lab::sim::report;
+use lockwright_lab::sim::subjects::{SUBJECTS, SimSubject};
+use lockwright_sim::Machine;
+use serde_json::json;
+
+use crate::conduct::{INTERRUPT, catch_signals};
+use crate::failure::{Failure, exit};
+use crate::output::{Target, target_of};
+use crate::progress::Progress;
+use crate::sim_args::{Kind, MachinesArgs, OutArgs, PublishedArgs, SimArgs, SimCommand, SweepArgs};
+
+/// Runs `lockwright sim`.
+pub fn run(args: &SimArgs) -> Result<ExitCode, Failure> {
+    match &args.what {
+        Some(SimCommand::Published(args)) => run_published(args),
+        None => sweep(&args.sweep),
+    }
+}
+
+/// Runs `lockwright machines`.
+pub fn machines(args: &MachinesArgs) -> Result<ExitCode, Failure> {
+    let mut text = String::new();
+    match &args.machine {
+        Some(name) => {
+            let machine = built_in(name)?;
+            let _ = writeln!(text, "name = {:?}\nabout = {:?}", machine.name, machine.about);
+            for (name, given) in machine.numbers() {
+                let (value, source) = (given.value, &given.source);
+                let _ = writeln!(text, "\n[{name}]\nvalue = {value:?}\nsource = {source:?}");
+            }
+        }
+        None => {
+            for machine in Machine::built_in() {
+                let (name, cpus) = (&machine.name, machine.cpus());
+                let _ = writeln!(text, "{name:<20} {cpus:>5} CPUs  {}", machine.about);
+            }
+        }
+    }
+    Target::Stdout.write(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn built_in(name: &str) -> Result<Machine, Failure> {
+    let all = Machine::built_in();
+    let names: Vec<_> = all.iter().map(|machine| machine.name.clone()).collect();
+    all.into_iter().find(|machine| machine.name == name).ok_or_else(|| {
+        Failure::Usage(format!("unknown machine '{name}'; known: {}, or a file", names.join(", ")))
+    })
+}
+
+/// A built-in machine, or one from a file.
+fn machine(name: &str) -> Result<Machine, Failure> {
+    if !name.contains(['/', '.']) {
+        return built_in(name);
+    }
+    let text = fs::read_to_string(name)
+        .map_err(|error| Failure::Usage(format!("cannot read {name}: {error}")))?;
+    Machine::parse(&text).map_err(|error| Failure::Usage(format!("{name}: {error}")))
+}
+
+/// Where the JSON goes; the table goes to stdout unless that does.
+fn json_target(out: &OutArgs) -> Result<Option<Target>, Failure> {
+    out.json.as_deref().map(target_of).transpose()
+}
+
+fn deliver(target: Option<Target>, text: &str, value: &serde_json::Value) -> Result<(), Failure> {
+    if let Some(target) = &target {
+        let mut json = serde_json::to_vec_pretty(value)
+            .map_err(|error| Failure::Environment(format!("cannot render a report: {error}")))?;
+        json.push(b'\n');
+        target.write(&json)?;
+    }
+    if target != Some(Target::Stdout) {
+        Target::Stdout.write(text.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn workload(args: &SweepArgs) -> Workload {
+    match args.workload {
+        Kind::Rwlock => Workload::Rw {
+            readers_percent: args.readers,
+            dedicated: args.dedicated,
+            load: args.load,
+            outside: args.outside,
+            sleep_ns: u64::from(args.sleep_us) * 1_000,
+        },
+        Kind::Mutex => Workload::Mutex { load: args.load, outside: args.outside },
+        Kind::PageFault => Workload::PageFault { faults: 32_768, fault_ns: 1_000, map_ns: 20_000 },
+        Kind::Users => Workload::Users { locks: 16, inside_ns: 2_500, outside_ns: 60_000 },
+    }
+}
+
+fn subjects(args: &SweepArgs, workload: &Workload) -> Result<Vec<&'static SimSubject>, Failure> {
+    let rwlock = wants_rwlock(workload);
+    let fitting = || SUBJECTS.iter().filter(|subject| subject.rwlock == rwlock);
+    let defaults: &[&str] =
+        if rwlock { &["v5.2", "v5.3", "v5.11", "default"] } else { &["mutex", "mutex-kernel"] };
+    let names: Vec<&str> = match &args.policy {
+        Some(names) => names.iter().map(|name| name.trim()).collect(),
+        None => defaults.to_vec(),
+    };
+    let find = |name: &str| {
+        fitting().find(|subject| subject.name == name).ok_or_else(|| {
+            let known: Vec<_> = fitting().map(|subject| subject.name).collect();
+            let known = known.join(", ");
+            Failure::Usage(format!("unknown lock '{name}' for this workload; known: {known}"))
+        })
+    };
+    names.into_iter().map(find).collect()
+}
+
+/// The machine as it is, or with some numbers changed down and up.
+fn variants(args: &SweepArgs, machine: Machine) -> Result<Vec<(String, Machine)>, Failure> {
+    let mut all = vec![(String::new(), machine.clone())];
+    let Some(vary) = &args.vary else { return Ok(all) };
+    let wrong = || {
+        Failure::Usage(format!(
+            "--vary {vary}: expected NAME=PERCENT, such as latency=20, up to 90"
+        ))
+    };
+    let (name, percent) = vary.split_once('=').ok_or_else(wrong)?;
+    let percent = percent.trim_start_matches("+-").trim_end_matches('%');
+    let share =
+        percent.parse::<f64>().ok().filter(|p| (0.1..=90.0).contains(p)).ok_or_else(wrong)?;
+    let names: Vec<&'static str> = machine.numbers().into_iter().map(|(name, _)| name).collect();
+    let whole = |full: &&&str| {
+        **full == name || full.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'))
+    };
+    let chosen: Vec<&str> = names.iter().filter(whole).copied().collect();
+    if chosen.is_empty() || chosen[0].starts_with("topology.") {
+        let known = names.iter().filter(|name| !name.starts_with("topology."));
+        let known: Vec<_> = known.copied().collect();
+        return Err(Failure::Usage(format!(
+            "--vary {vary}: unknown number '{name}'; known: latency, core, scheduler, {}",
+            known.join(", ")
+        )));
+    }
+    for (sign, factor) in [("-", 1.0 - share / 100.0), ("+", 1.0 + share / 100.0)] {
+        let mut varied = machine.clone();
+        for name in &chosen {
+            if let Some(given) = varied.number_mut(name) {
+                given.value *= factor;
+            }
+        }
+        all.push((format!("{name} {sign}{share} %"), varied));
+    }
+    Ok(all)
+}
+
+fn sweep(args: &SweepArgs) -> Result<ExitCode, Failure> {
+    let machine = machine(&args.machine)?;
+    let workload = workload(args);
+    let subjects = subjects(args, &workload)?;
+    let variants = variants(args, machine)?;
+    let target = json_target(&args.out)?;
+    if let Some(&most) = args.threads.iter().find(|&&threads| threads > 20_000) {
+        return Err(Failure::Usage(format!("--threads {most}: at most 20000")));
+    }
+    catch_signals()?;
+    let mut tasks = Vec::new();
+    for (_, machine) in &variants {
+        for &threads in &args.threads {
+            for &subject in &subjects {
+                let time = Duration::from_millis(args.ms);
+                let job = Job {
+                    machine: machine.clone(),
+                    placement: args.placement.into(),
+                    workload,
+                    threads,
+                    warmup: time / 2,
+                    time,
+                    seed: 0,
+                };
+                tasks.push(Task { subject, job });
+            }
+        }
+    }
+    let runs = tasks.len() as u64 * args.seeds;
+    let what = format!("{runs} runs on {}", args.machine);
+    let results = match watched(&what, runs, args.out.quiet, |stop, step| {
+        batch::carry_out(&tasks, args.seeds, stop, step)
+    })? {
+        Ok(results) => results,
+        Err(code) => return Ok(code),
+    };
+    let mut text = String::new();
+    let mut blocks = Vec::new();
+    for ((label, _), results) in
+        variants.iter().zip(results.chunks(args.threads.len() * subjects.len()))
+    {
+        let _ = write!(text, "{}{label}", if label.is_empty() { "" } else { "\n" });
+        text += &report::sweep(results);
+        if args.events {
+            text += &report::events(results);
+        }
+        blocks.push(json!({ "variant": label, "results": results }));
+    }
+    let heading = format!("{}, {workload:?}\n", args.machine);
+    let record = json!({
+        "schema_version": 1, "record": "sim", "machine": variants[0].1, "workload": workload,
+        "variants": blocks,
+    });
+    deliver(target, &(heading + &text), &record)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_published(args: &PublishedArgs) -> Result<ExitCode, Failure> {
+    let known = published::names();
+    for name in &args.tables {
+        if let Some((_, why)) = published::left_out().iter().find(|(left, _)| left == name) {
+            return Err(Failure::Usage(format!("table '{name}' is not simulated: {why}")));
+        }
+        if !known.contains(&name.as_str()) {
+            let known = known.join(", ");
+            return Err(Failure::Usage(format!("unknown table '{name}'; known: {known}")));
+        }
+    }
+    let chosen: Vec<&str> = match args.tables.as_slice() {
+        [] => known,
+        some => some.iter().map(String::as_str).collect(),
+    };
+    let target = json_target(&args.out)?;
+    catch_signals()?;
+    let seeds = args.seeds.unwrap_or(if args.quick { 1 } else { 2 });
+    let runs = published::run_count(&chosen, args.quick, seeds);
+    let what = format!("{} tables, {runs} runs", chosen.len());
+    let tables = match watched(&what, runs, args.out.quiet, |stop, step| {
+        published::simulate(&chosen, args.quick, seeds, stop, step)
+    })? {
+        Ok(tables) => tables,
+        Err(code) => return Ok(code),
+    };
+    let record = json!({ "schema_version": 1, "record": "sim-published", "tables": tables });
+    deliver(target, &report::published(&tables), &record)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs `work` with progress; `Err` within: the exit code of a run that yielded nothing.
+fn watched<R>(
+    what: &str,
+    runs: u64,
+    quiet: bool,
+    work: impl FnOnce(&(dyn Fn() -> bool + Sync), &(dyn Fn() + Sync)) -> Result<R, Ended>,
+) -> Result<Result<R, ExitCode>, Failure> {
+    let progress = Progress::begin(what, runs, quiet);
+    let done = AtomicU64::new(0);
+    let step = || {
+        // Ordering: Relaxed: a number to show.
+        let done = done.fetch_add(1, Relaxed) + 1;
+        progress.step(done, || format!("run {done} of {runs}"));
+    };
+    let result = work(&|| INTERRUPT.is_raised(), &step);
+    progress.end();
+    Ok(match result {
+        Ok(result) => Ok(result),
+        Err(Ended::Interrupted) => {
+            eprintln!("lockwright: interrupted; nothing is shown");
+            Err(ExitCode::from(exit::INTERRUPTED))
+        }
+        Err(Ended::Failed(why)) => {
+            eprintln!("lockwright: check failed: {}", why.replace('\n', "; "));
+            Err(ExitCode::from(exit::CHECK_FAILED))
+        }
+    })
+}

@@ -1,0 +1,198 @@
+//! The command line of `lockwright sim` and `lockwright machines`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use lockwright_sim::Placement;
+
+use crate::args::threads;
+
+pub const SIM_HELP: &str = "\
+The locks' own code runs on a simulated machine: the figures are simulated time,
+and the same on every host. The machine is one of 'lockwright machines' or a
+file of that form. 'sim published' puts published results beside simulated ones.
+
+Exit codes:
+  0    done
+  1    a check failed: a lock let two threads in, or threads wait for each other
+  2    wrong usage; nothing was simulated or written
+  3    the system refused something
+  130  interrupted; nothing is shown
+
+Examples:
+  lockwright sim --machine ivybridge-ex-8s --policy reader-spin,timed-spin
+  lockwright sim --workload mutex --policy mutex,mutex-kernel --threads 1,16,240
+  lockwright sim --readers 100 --policy default,seqcount --threads 1,60,240
+  lockwright sim --vary latency=20 --policy v5.11 --threads 96
+  lockwright sim published --quick
+  lockwright machines ivybridge-ex-8s > mine.toml";
+
+/// `lockwright sim`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct SimArgs {
+    /// What to do instead of a sweep.
+    #[command(subcommand)]
+    pub what: Option<SimCommand>,
+    /// A sweep.
+    #[command(flatten)]
+    pub sweep: SweepArgs,
+}
+
+/// What can be done instead of a sweep.
+#[derive(Debug, Subcommand)]
+pub enum SimCommand {
+    /// Put published results beside simulated ones, with a verdict per claim
+    Published(PublishedArgs),
+}
+
+/// A sweep.
+#[derive(Debug, Args)]
+pub struct SweepArgs {
+    /// A machine's name, or a file
+    #[arg(short, long, value_name = "MACHINE", default_value = "ivybridge-ex-8s")]
+    pub machine: String,
+
+    /// What the threads do
+    #[arg(short, long, value_name = "KIND", default_value = "rwlock")]
+    pub workload: Kind,
+
+    /// Locks; for rwlock and page-fault a policy of 'lockwright policies' or seqcount, for the others
+    /// mutex, mutex-kernel, mutex-latency, mutex-atomic, mutex-2013-before, mutex-2013-after
+    /// [default: v5.2,v5.3,v5.11,default or mutex,mutex-kernel]
+    #[arg(short, long, value_name = "LOCK,..", value_delimiter = ',')]
+    pub policy: Option<Vec<String>>,
+
+    /// Numbers of threads
+    #[arg(short, long, value_name = "N,..", value_delimiter = ',', value_parser = threads,
+          default_value = "2,8,32,64,128,240")]
+    pub threads: Vec<usize>,
+
+    /// Percentage of reads (with --dedicated, of threads that read)
+    #[arg(long, value_name = "PERCENT", default_value_t = 50,
+          value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub readers: u32,
+
+    /// Threads either read or write
+    #[arg(short, long)]
+    pub dedicated: bool,
+
+    /// PAUSEs inside each section
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub load: u32,
+
+    /// PAUSEs outside after each section
+    #[arg(long, value_name = "N", default_value_t = 0,
+          value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub outside: u32,
+
+    /// Microseconds of sleep inside each section
+    #[arg(long, value_name = "US", default_value_t = 0,
+          value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub sleep_us: u32,
+
+    /// Where threads run
+    #[arg(long, value_name = "HOW", default_value = "filled")]
+    pub placement: Place,
+
+    /// Simulated milliseconds that count; half as many more come before
+    #[arg(long, value_name = "MS", default_value_t = 40,
+          value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub ms: u64,
+
+    /// Seeds: runs of each lock in each cell
+    #[arg(short, long, value_name = "N", default_value_t = 2,
+          value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub seeds: u64,
+
+    /// Sensitivity: all again with numbers of the machine that begin so changed by this percentage,
+    /// down and up, such as latency=20 or scheduler.wake=50
+    #[arg(long, value_name = "NAME=PERCENT")]
+    pub vary: Option<String>,
+
+    /// Show the lock events
+    #[arg(short, long)]
+    pub events: bool,
+
+    /// Where the report goes.
+    #[command(flatten)]
+    pub out: OutArgs,
+}
+
+/// `lockwright sim published`.
+#[derive(Debug, Args)]
+pub struct PublishedArgs {
+    /// Tables [default: all that can be simulated]
+    #[arg(value_name = "TABLE")]
+    pub tables: Vec<String>,
+
+    /// A quarter of the simulated time, one seed
+    #[arg(long)]
+    pub quick: bool,
+
+    /// Seeds: runs of each cell [default: 2, or 1 with --quick]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000))]
+    pub seeds: Option<u64>,
+
+    /// Where the report goes.
+    #[command(flatten)]
+    pub out: OutArgs,
+}
+
+/// `lockwright machines`.
+#[derive(Debug, Args)]
+pub struct MachinesArgs {
+    /// Show this one, as a file that --machine reads
+    #[arg(value_name = "MACHINE")]
+    pub machine: Option<String>,
+}
+
+/// Where a simulation's report goes.
+#[derive(Debug, Args)]
+pub struct OutArgs {
+    /// Write everything as JSON; - is stdout, in place of the table
+    #[arg(long, visible_alias = "export-json", value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// No progress on stderr
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Workloads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Kind {
+    /// Reads and writes under one lock
+    Rwlock,
+    /// Sections under one mutex
+    Mutex,
+    /// 32,768 short reads, then two writes, of each thread
+    PageFault,
+    /// Users of sixteen mutexes, one of which is hot
+    Users,
+}
+
+/// Where threads run.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Place {
+    /// A socket's cores first, then their siblings, then the next socket; free to move
+    Filled,
+    /// Over the sockets first; free to move
+    Spread,
+    /// CPU after CPU, bound to them
+    Bound,
+    /// Over the sockets first, bound
+    BoundSpread,
+}
+
+impl From<Place> for Placement {
+    fn from(place: Place) -> Self {
+        match place {
+            Place::Filled => Placement::Filled,
+            Place::Spread => Placement::Spread,
+            Place::Bound => Placement::Bound,
+            Place::BoundSpread => Placement::BoundSpread,
+        }
+    }
+}

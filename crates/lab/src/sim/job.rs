@@ -1,0 +1,434 @@
+//! One simulated run: a workload on a machine with one lock, one number of threads and one seed.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use lockwright_locks::events::Event;
+use lockwright_locks::seqcount::SeqCount;
+use lockwright_platform::{Platform, Work};
+use lockwright_sim::{Distance, Machine, Outcome, Placement, Setup, Sim, Stuck, clock, run};
+use lockwright_workloads::mutex_bench::{self, BenchMutex, Rhythm};
+use lockwright_workloads::rw_bench::{self, BenchRwLock, RwBody, RwSpec, RwThread};
+use serde::Serialize;
+
+/// What the threads do.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Workload {
+    /// Long's micro-benchmark; see [`rw_bench`].
+    Rw {
+        /// Percentage of reads.
+        readers_percent: u32,
+        /// A thread only reads or only writes.
+        dedicated: bool,
+        /// PAUSEs inside.
+        load: u32,
+        /// PAUSEs outside.
+        outside: u32,
+        /// Nanoseconds of sleep inside.
+        sleep_ns: u64,
+    },
+    /// The mutex benchmark's loop; see [`mutex_bench`]. With `outside` 0 also locktorture's, but
+    /// for its rare long holds.
+    Mutex {
+        /// PAUSEs inside.
+        load: u32,
+        /// PAUSEs outside.
+        outside: u32,
+    },
+    /// Page faults of threads that share an address space: each maps, takes `faults` read locks
+    /// and unmaps, a write lock each; PAUSE-free work in nanoseconds.
+    PageFault {
+        /// Read locks between two pairs of write locks.
+        faults: u32,
+        /// Nanoseconds inside a read section: zeroing a page, entering it.
+        fault_ns: u32,
+        /// Nanoseconds inside a write section.
+        map_ns: u32,
+    },
+    /// Jobs of a multi-user mix: each user works outside, then takes one of `locks` mutexes, the
+    /// first of them half of the time; now and then it ends, and a fresh one takes its place.
+    Users {
+        /// Mutexes.
+        locks: u32,
+        /// Nanoseconds inside, on average.
+        inside_ns: u32,
+        /// Nanoseconds outside, on average.
+        outside_ns: u32,
+    },
+}
+
+/// One run.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Where.
+    pub machine: Machine,
+    /// Where threads begin.
+    pub placement: Placement,
+    /// What they do.
+    pub workload: Workload,
+    /// How many they are.
+    pub threads: usize,
+    /// Simulated time that is not counted.
+    pub warmup: Duration,
+    /// Simulated time that is.
+    pub time: Duration,
+    /// Decides everything that is left to chance.
+    pub seed: u64,
+}
+
+/// Least, mean and greatest of the threads of a role; operations in the counted time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Spread {
+    /// Threads.
+    pub threads: usize,
+    /// Of the thread that did least.
+    pub min: u64,
+    /// On average.
+    pub mean: f64,
+    /// Of the thread that did most.
+    pub max: u64,
+}
+
+impl Spread {
+    fn over(counts: &[u64]) -> Self {
+        let sum: u64 = counts.iter().sum();
+        Spread {
+            threads: counts.len(),
+            min: counts.iter().copied().min().unwrap_or(0),
+            mean: if counts.is_empty() { 0.0 } else { sum as f64 / counts.len() as f64 },
+            max: counts.iter().copied().max().unwrap_or(0),
+        }
+    }
+}
+
+/// What one run yielded. Rates are of simulated time.
+#[derive(Clone, Debug, Serialize)]
+pub struct SimSample {
+    /// The seed.
+    pub seed: u64,
+    /// Thousand acquisitions a second.
+    pub kops: f64,
+    /// Acquisitions per thread that reads (mixed threads count here, with all they did).
+    pub readers: Spread,
+    /// Acquisitions per thread that only writes.
+    pub writers: Spread,
+    /// Acquisitions in the whole run, warm-up and end included: what the next are shares of.
+    pub acquisitions: u64,
+    /// Lines that travelled, per acquisition, by distance.
+    pub transfers: Vec<(&'static str, f64)>,
+    /// Read-modify-writes per acquisition.
+    pub rmws: f64,
+    /// Voluntary and involuntary switches per acquisition.
+    pub switches: (f64, f64),
+    /// Share of the CPUs' time that was idle while as many threads slept.
+    pub idle_contended: f64,
+    /// Share that was idle.
+    pub idle: f64,
+    /// Lock events that occurred.
+    pub events: Vec<(&'static str, u64)>,
+    /// Hash of the run.
+    pub trace: String,
+    /// Engine events, for the speed of the simulator.
+    pub engine_events: u64,
+    /// Operations of the locks and workloads on memory.
+    pub accesses: u64,
+}
+
+/// Runs the lock `L` through a reader-writer workload.
+///
+/// # Errors
+///
+/// The run did not end, or the lock let somebody in beside a writer: what is known.
+///
+/// # Panics
+///
+/// If the workload is one of mutexes.
+pub fn rw<L: BenchRwLock + 'static>(job: &Job) -> Result<SimSample, Stuck> {
+    let lock = Rc::new(L::new());
+    let torn = Rc::new(Cell::new(0));
+    let check = Rc::new(Check { left: Cell::new(job.threads), ..Check::default() });
+    let spec = reading_threads(job);
+    let bodies = |id: usize, tally: Tally| {
+        let lock = Rc::clone(&lock);
+        let (torn, check) = (Rc::clone(&torn), Rc::clone(&check));
+        let workload = job.workload;
+        let seed = job.seed.wrapping_mul(0x1_0001).wrapping_add(id as u64);
+        let body: Box<dyn FnOnce()> = match workload {
+            Workload::Rw { readers_percent, dedicated, load, outside, sleep_ns } => {
+                Box::new(move || {
+                    let readers_percent = match (dedicated, id < spec) {
+                        (false, _) => readers_percent,
+                        (true, true) => 100,
+                        (true, false) => 0,
+                    };
+                    let body = RwBody { readers_percent, load, outside, sleep_ns, seed };
+                    let over = |done: &RwThread| tally.over(done.reads + done.writes);
+                    let done = rw_bench::sections::<L, Sim>(&lock, body, over);
+                    torn.set(torn.get() + done.torn());
+                    check.end(done.writes, || lock.read(value));
+                })
+            }
+            Workload::PageFault { faults, fault_ns, map_ns } => Box::new(move || {
+                let (mut done, mut writes, mut until_map) = (0, 0, 0);
+                loop {
+                    if until_map == 0 {
+                        // Unmap, then map anew.
+                        for _ in 0..2 {
+                            lock.write(|counter| count(counter, map_ns));
+                            writes += 1;
+                        }
+                        until_map = faults;
+                    }
+                    lock.read(|_| Sim::relax(fault_ns));
+                    until_map -= 1;
+                    done += 1;
+                    if tally.over(done) {
+                        break;
+                    }
+                }
+                check.end(writes, || lock.read(value));
+            }),
+            _ => unreachable!("a workload of mutexes"),
+        };
+        body
+    };
+    let (outcome, counts) = go(job, bodies)?;
+    if torn.get() > 0 || check.lost() > 0 {
+        let lost = check.lost();
+        return Err(Stuck(format!(
+            "the lock let others in beside a writer: {} torn reads, {lost} lost writes",
+            torn.get()
+        )));
+    }
+    let split = match job.workload {
+        Workload::Rw { dedicated: true, .. } => spec,
+        Workload::Rw { readers_percent: 0, .. } => 0,
+        _ => counts.len(),
+    };
+    Ok(sample(job, &outcome, &counts, split))
+}
+
+/// Runs readers of a sequence counter through a reader-writer workload without writers.
+///
+/// # Errors
+///
+/// The workload has writers, or the run did not end.
+pub fn seqcount(job: &Job) -> Result<SimSample, Stuck> {
+    let Workload::Rw { readers_percent: 100, load, outside, .. } = job.workload else {
+        return Err(Stuck("seqcount is for workloads of 100 % reads".to_owned()));
+    };
+    let count = Rc::new(Alone(SeqCount::<Sim>::new()));
+    let bodies = |_: usize, tally: Tally| {
+        let count = Rc::clone(&count);
+        let body: Box<dyn FnOnce()> = Box::new(move || {
+            let mut done = 0;
+            loop {
+                // Nobody writes: no section is ever broken.
+                let _ = count.0.read(|| Sim::pause(load));
+                done += 1;
+                if tally.over(done) {
+                    break;
+                }
+                Sim::pause(outside);
+            }
+        });
+        body
+    };
+    let (outcome, counts) = go(job, bodies)?;
+    Ok(sample(job, &outcome, &counts, counts.len()))
+}
+
+/// A value on a line of its own.
+#[repr(align(64))]
+struct Alone<T>(T);
+
+/// What the threads say they added to counters, and what the last of them found there.
+#[derive(Default)]
+struct Check {
+    left: Cell<usize>,
+    added: Cell<u64>,
+    found: Cell<u64>,
+}
+
+impl Check {
+    /// A thread ends that has added so much; the last one looks, on the machine like all others.
+    fn end(&self, added: u64, look: impl FnOnce() -> u64) {
+        self.added.set(self.added.get() + added);
+        self.left.set(self.left.get() - 1);
+        if self.left.get() == 0 {
+            self.found.set(look());
+        }
+    }
+
+    fn lost(&self) -> u64 {
+        self.added.get().abs_diff(self.found.get())
+    }
+}
+
+fn value(counter: &std::sync::atomic::AtomicU64) -> u64 {
+    counter.load(std::sync::atomic::Ordering::Relaxed)
+}
+
+fn count(counter: &std::sync::atomic::AtomicU64, ns: u32) {
+    use std::sync::atomic::Ordering::Relaxed;
+    let before = counter.load(Relaxed);
+    Sim::relax(ns);
+    counter.store(before + 1, Relaxed);
+}
+
+fn reading_threads(job: &Job) -> usize {
+    let Workload::Rw { readers_percent, dedicated, .. } = job.workload else { return 0 };
+    let spec = RwSpec {
+        threads: job.threads,
+        readers_percent,
+        dedicated,
+        load: 0,
+        outside: 0,
+        time: Duration::ZERO,
+    };
+    spec.reading_threads()
+}
+
+/// Runs the lock `M` through a workload of mutexes.
+///
+/// # Errors
+///
+/// The run did not end, or the lock let two threads in: what is known.
+///
+/// # Panics
+///
+/// If the workload is one of reader-writer locks.
+pub fn mutex<M: BenchMutex + 'static>(job: &Job) -> Result<SimSample, Stuck> {
+    let many = match job.workload {
+        Workload::Users { locks, .. } => locks as usize,
+        _ => 1,
+    };
+    let locks: Rc<Vec<M>> = Rc::new((0..many).map(|_| M::new()).collect());
+    let check = Rc::new(Check { left: Cell::new(job.threads), ..Check::default() });
+    let bodies = |id: usize, tally: Tally| {
+        let (locks, check) = (Rc::clone(&locks), Rc::clone(&check));
+        let workload = job.workload;
+        let mut rng = fastrand::Rng::with_seed(job.seed << 16 | id as u64);
+        let body: Box<dyn FnOnce()> = match workload {
+            Workload::Mutex { load, outside } => Box::new(move || {
+                let rhythm = Rhythm::steady(load, outside);
+                let own =
+                    mutex_bench::sections::<M, Sim>(&locks[0], rhythm, |done| tally.over(done));
+                check.end(own, || sum(&locks));
+            }),
+            Workload::Users { inside_ns, outside_ns, .. } => Box::new(move || {
+                let mut own = 0;
+                loop {
+                    Sim::relax(rng.u32(outside_ns / 2..=outside_ns * 3 / 2));
+                    let lock = if rng.bool() { 0 } else { rng.usize(..locks.len()) };
+                    locks[lock].with(|counter| {
+                        let before = *counter;
+                        Sim::relax(rng.u32(inside_ns / 2..=inside_ns * 3 / 2));
+                        *counter = before + 1;
+                    });
+                    own += 1;
+                    // A job of some forty sections ends; its successor is new to the scheduler.
+                    if rng.u32(..40) == 0 {
+                        Sim::sleep(rng.u64(20_000..200_000));
+                    }
+                    if tally.over(own) {
+                        break;
+                    }
+                }
+                check.end(own, || sum(&locks));
+            }),
+            _ => unreachable!("a workload of reader-writer locks"),
+        };
+        body
+    };
+    let (outcome, counts) = go(job, bodies)?;
+    let lost = check.lost();
+    if lost > 0 {
+        return Err(Stuck(format!("the lock let two threads in: {lost} lost updates")));
+    }
+    Ok(sample(job, &outcome, &counts, 0))
+}
+
+fn sum<M: BenchMutex>(locks: &[M]) -> u64 {
+    locks.iter().map(|lock| lock.with(|counter| *counter)).sum()
+}
+
+/// Counts a thread's operations in the time that counts.
+struct Tally {
+    warm: u64,
+    end: u64,
+    before: Cell<Option<u64>>,
+    result: Rc<Cell<(u64, u64)>>,
+}
+
+impl Tally {
+    /// Told of `done` operations so far; whether time is over.
+    fn over(&self, done: u64) -> bool {
+        let now = clock();
+        if now >= self.warm && self.before.get().is_none() {
+            // The operation that was under way when the time began does not count.
+            self.before.set(Some(done));
+        }
+        let over = now >= self.end;
+        if over {
+            // Nor does the one that was under way when it ended.
+            let counted = done - self.before.get().unwrap_or(done);
+            self.result.set((counted.saturating_sub(1), done));
+        }
+        over
+    }
+}
+
+fn go(
+    job: &Job,
+    body: impl Fn(usize, Tally) -> Box<dyn FnOnce()>,
+) -> Result<(Outcome, Vec<(u64, u64)>), Stuck> {
+    let (warm, time) = (job.warmup.as_nanos() as u64, job.time.as_nanos() as u64);
+    let results: Vec<Rc<Cell<(u64, u64)>>> = (0..job.threads).map(|_| Rc::default()).collect();
+    let threads = results.iter().enumerate().map(|(id, result)| {
+        let result = Rc::clone(result);
+        body(id, Tally { warm, end: warm + time, before: Cell::new(None), result })
+    });
+    let limit = (job.warmup + job.time) * 4 + Duration::from_secs(3);
+    let setup = Setup { placement: job.placement, seed: job.seed, limit };
+    let outcome = run(&job.machine, setup, threads.collect())?;
+    Ok((outcome, results.iter().map(|result| result.get()).collect()))
+}
+
+fn sample(job: &Job, outcome: &Outcome, counts: &[(u64, u64)], split: usize) -> SimSample {
+    let counted: Vec<u64> = counts.iter().map(|count| count.0).collect();
+    let acquisitions: u64 = counts.iter().map(|count| count.1).sum();
+    let each = |n: u64| n as f64 / acquisitions.max(1) as f64;
+    let all = outcome.time.as_secs_f64() * job.machine.cpus() as f64;
+    let transfers = Distance::ALL.iter().zip(outcome.traffic.transfers);
+    let events = Event::ALL.iter().map(|&event| (event.name(), outcome.counters[event as usize]));
+    SimSample {
+        seed: job.seed,
+        kops: counted.iter().sum::<u64>() as f64 / job.time.as_secs_f64() / 1e3,
+        readers: Spread::over(&counted[..split]),
+        writers: Spread::over(&counted[split..]),
+        acquisitions,
+        transfers: transfers.map(|(distance, n)| (distance.name(), each(n))).collect(),
+        rmws: each(outcome.traffic.rmws),
+        switches: (each(outcome.voluntary_switches), each(outcome.involuntary_switches)),
+        idle_contended: outcome.idle_contended.as_secs_f64() / all,
+        idle: outcome.idle.as_secs_f64() / all,
+        events: events.filter(|event| event.1 > 0).collect(),
+        trace: format!("{:016x}", outcome.trace),
+        engine_events: outcome.events,
+        accesses: outcome.traffic.accesses,
+    }
+}
+
+/// Whether the workload is one of reader-writer locks.
+pub fn wants_rwlock(workload: &Workload) -> bool {
+    matches!(workload, Workload::Rw { .. } | Workload::PageFault { .. })
+}
+
+/// Keeps the trait that the bodies are generic over in sight of the documentation.
+const _: fn() = || {
+    fn is_work<K: Work>() {}
+    is_work::<Sim>();
+};

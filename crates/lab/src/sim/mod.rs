@@ -1,0 +1,9 @@
+//! The laboratory on a simulated machine: which lock, what it is put through, what came out, and
+//! the published results it is held against.
+
+pub mod batch;
+pub mod job;
+pub mod published;
+pub mod report;
+pub mod subjects;
+mod tables;

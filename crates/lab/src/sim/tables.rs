@@ -1,0 +1,401 @@
+//! The published tables that are simulated: which column is which lock, and on which machine.
+
+use std::time::Duration;
+
+use lockwright_sim::{Machine, Placement};
+
+use super::batch::{Result, Task};
+use super::job::{Job, Workload};
+use super::subjects::{SimSubject, subject};
+
+/// How a column's figure follows from runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Figure {
+    /// Thousand acquisitions a second.
+    Kops,
+    /// Operations of the mean reader in so many seconds.
+    ReaderMean(u32),
+    /// Operations of the mean writer in so many seconds.
+    WriterMean(u32),
+    /// All operations of a minute of locktorture, its rare long holds added by calculation: they
+    /// take 2.5 us of the lock for each operation, divided by the number of writers.
+    Torture,
+    /// Rate as a ratio to that of the row's first column.
+    Ratio,
+    /// Voluntary switches per operation as a ratio to those of the row's first column.
+    Switches,
+    /// Share of the CPUs that was busy, as a ratio to that of the row's first column.
+    Busy,
+}
+
+impl Figure {
+    pub fn of(self, result: &Result, first: &Result) -> f64 {
+        let seconds = |s: u32, result: &Result, writer: bool| {
+            let role = |sample: &super::job::SimSample| {
+                let role = if writer { sample.writers } else { sample.readers };
+                role.mean
+            };
+            // The counted time follows from rate and operations.
+            let ops: f64 = result.mean(|s| {
+                s.readers.mean * s.readers.threads as f64
+                    + s.writers.mean * s.writers.threads as f64
+            });
+            let time = ops / (result.kops * 1e3);
+            result.mean(role) / time * f64::from(s)
+        };
+        match self {
+            Figure::Kops => result.kops,
+            Figure::ReaderMean(s) => seconds(s, result, false),
+            Figure::WriterMean(s) => seconds(s, result, true),
+            Figure::Torture => {
+                let long = 2.5e-6 / result.threads as f64;
+                60.0 / (1.0 / (result.kops * 1e3) + long)
+            }
+            Figure::Ratio => result.kops / first.kops,
+            Figure::Switches => result.mean(|s| s.switches.0) / first.mean(|s| s.switches.0),
+            Figure::Busy => (1.0 - result.mean(|s| s.idle)) / (1.0 - first.mean(|s| s.idle)),
+        }
+    }
+}
+
+/// One published figure and the run that is to yield it.
+pub(super) struct Plan {
+    pub row: String,
+    pub column: &'static str,
+    pub published: f64,
+    pub figure: Figure,
+    pub task: Task,
+    /// The run that ratios refer to.
+    pub first: Task,
+}
+
+/// A published table.
+pub(super) struct Source {
+    pub name: &'static str,
+    pub csv: &'static str,
+    /// What stands for the machine and the program that were measured, and what is assumed.
+    pub about: &'static str,
+    pub plans: fn(&Rows, bool) -> Vec<Plan>,
+}
+
+/// The rows of a table, by column name.
+pub(super) struct Rows {
+    header: Vec<String>,
+    rows: Vec<Vec<String>>,
+    /// The lines of comment at its head.
+    pub notes: Vec<String>,
+}
+
+impl Rows {
+    pub fn read(csv: &str) -> Self {
+        let notes = csv.lines().filter_map(|line| line.strip_prefix('#')).map(str::trim);
+        let notes = notes.map(str::to_owned).collect();
+        let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_reader(csv.as_bytes());
+        let header = reader.headers().expect("a table has a header");
+        let header = header.iter().map(str::to_owned).collect();
+        let rows = reader.records().map(|row| row.expect("a table has whole rows"));
+        let rows = rows.map(|row| row.iter().map(str::to_owned).collect()).collect();
+        Rows { header, rows, notes }
+    }
+
+    fn text(&self, row: usize, column: &str) -> &str {
+        let column = self.header.iter().position(|name| name == column);
+        &self.rows[row][column.expect("a column of the table")]
+    }
+
+    fn number(&self, row: usize, column: &str) -> Option<f64> {
+        self.text(row, column).parse().ok()
+    }
+}
+
+fn machine(name: &str) -> Machine {
+    Machine::built_in().into_iter().find(|machine| machine.name == name).expect("built in")
+}
+
+fn lock(name: &str) -> &'static SimSubject {
+    subject(name).expect("a lock of this project")
+}
+
+fn task(
+    lock_name: &str,
+    machine: &Machine,
+    placement: Placement,
+    workload: Workload,
+    threads: usize,
+    ms: u64,
+) -> Task {
+    let time = Duration::from_millis(ms);
+    let job = Job {
+        machine: machine.clone(),
+        placement,
+        workload,
+        threads,
+        warmup: time / 2,
+        time,
+        seed: 0,
+    };
+    Task { subject: lock(lock_name), job }
+}
+
+fn mixed(load: u32) -> Workload {
+    Workload::Rw { readers_percent: 50, dedicated: false, load, outside: 0, sleep_ns: 0 }
+}
+
+/// One column per policy, one row per number of threads.
+fn by_policy(
+    rows: &Rows,
+    machine_name: &str,
+    columns: &[(&'static str, &str)],
+    workload: impl Fn(usize) -> Workload,
+    label: impl Fn(usize) -> String,
+    figure: Figure,
+    ms: u64,
+) -> Vec<Plan> {
+    let machine = machine(machine_name);
+    let mut plans = Vec::new();
+    for row in 0..rows.rows.len() {
+        let threads = rows.number(row, "threads").expect("threads") as usize;
+        let made =
+            |policy: &str| task(policy, &machine, Placement::Filled, workload(row), threads, ms);
+        let first = made(columns[0].1);
+        let base = rows.number(row, columns[0].0);
+        for &(column, policy) in columns {
+            let Some(published) = rows.number(row, column) else { continue };
+            let relative = figure == Figure::Ratio;
+            if relative && column == columns[0].0 {
+                continue;
+            }
+            plans.push(Plan {
+                row: label(row),
+                column,
+                published: if relative { published / base.unwrap_or(1.0) } else { published },
+                figure,
+                task: made(policy),
+                first: first.clone(),
+            });
+        }
+    }
+    plans
+}
+
+fn ms(quick: bool, full: u64) -> u64 {
+    if quick { full / 4 } else { full }
+}
+
+fn threads_of(rows: &Rows) -> impl Fn(usize) -> String {
+    |row| format!("{} threads", rows.text(row, "threads"))
+}
+
+fn ivybridge(rows: &Rows, quick: bool) -> Vec<Plan> {
+    let columns = [
+        ("before_readers_spin", "wake-all"),
+        ("readers_spin_on_writer", "reader-spin"),
+        ("time_based_spinning", "timed-spin"),
+    ];
+    let label = threads_of(rows);
+    by_policy(rows, "ivybridge-ex-8s", &columns, |_| mixed(1), label, Figure::Kops, ms(quick, 60))
+}
+
+fn cascadelake(rows: &Rows, quick: bool) -> Vec<Plan> {
+    let columns = [
+        ("vanilla", "v5.4"),
+        ("before", "reader-steal"),
+        ("limit_rspin", "limit-rspin"),
+        ("no_rspin", "v5.11"),
+    ];
+    let load = |row| rows.number(row, "cs_load").expect("a load") as u32;
+    let label = |row| format!("load {}, {} threads", load(row), rows.text(row, "threads"));
+    let workload = |row| mixed(load(row));
+    by_policy(rows, "cascadelake-2s", &columns, workload, label, Figure::Kops, ms(quick, 40))
+}
+
+fn adaptive(rows: &Rows, quick: bool) -> Vec<Plan> {
+    let columns = [("pre_patch", "timed-spin"), ("post_patch", "v5.3")];
+    let label = threads_of(rows);
+    by_policy(rows, "skylake-2s", &columns, |_| mixed(1), label, Figure::Kops, ms(quick, 40))
+}
+
+fn page_fault(rows: &Rows, quick: bool) -> Vec<Plan> {
+    let columns = [
+        ("before_reader_spin", "wake-all"),
+        ("before_patch", "timed-spin"),
+        ("after_patch", "v5.3"),
+    ];
+    let workload = |_| Workload::PageFault { faults: 32_768, fault_ns: 1_000, map_ns: 20_000 };
+    let label = threads_of(rows);
+    by_policy(rows, "skylake-2s", &columns, workload, label, Figure::Ratio, ms(quick, 80))
+}
+
+fn fairness(rows: &Rows, quick: bool) -> Vec<Plan> {
+    let machine = machine("skylake-2s");
+    let workload =
+        Workload::Rw { readers_percent: 50, dedicated: true, load: 1, outside: 0, sleep_ns: 0 };
+    let mut plans = Vec::new();
+    for row in 0..rows.rows.len() {
+        let (patch, state) = (rows.text(row, "patch"), rows.text(row, "state"));
+        let policy = match (patch, state) {
+            ("adaptive", "before") => "timed-spin",
+            ("adaptive", _) => "v5.3",
+            (_, "after_4ms") => "handoff",
+            _ => "handoff-at-once",
+        };
+        let made = task(policy, &machine, Placement::Filled, workload, 80, ms(quick, 100));
+        for (column, figure) in
+            [("reader_mean", Figure::ReaderMean(5)), ("writer_mean", Figure::WriterMean(5))]
+        {
+            plans.push(Plan {
+                row: format!("{patch} {state}"),
+                column,
+                published: rows.number(row, column).expect("a number"),
+                figure,
+                task: made.clone(),
+                first: made.clone(),
+            });
+        }
+    }
+    plans
+}
+
+fn torture(rows: &Rows, quick: bool) -> Vec<Plan> {
+    let machine = machine("epyc-7551-2s");
+    let plan = |row| {
+        let writers = rows.number(row, "writers").expect("writers") as usize;
+        // What the first row leaves for the loop itself: 60 s / 21.0 M, less the long holds' 2.5 us.
+        let workload = Workload::Mutex { load: 0, outside: 87 };
+        let made =
+            task("mutex-kernel", &machine, Placement::Bound, workload, writers, ms(quick, 40));
+        Plan {
+            row: format!("{writers} writers"),
+            column: "osq4",
+            published: rows.number(row, "osq4").expect("a number"),
+            figure: Figure::Torture,
+            task: made.clone(),
+            first: made,
+        }
+    };
+    (0..rows.rows.len()).map(plan).collect()
+}
+
+fn high_systime(rows: &Rows, quick: bool) -> Vec<Plan> {
+    let plan = |row| {
+        let nodes = rows.number(row, "nodes").expect("nodes") as usize;
+        let ht = rows.text(row, "hyperthreading");
+        let machine = machine("westmere-ex-8s").restricted(nodes, if ht == "on" { 2 } else { 1 });
+        let workload = Workload::Users { locks: 16, inside_ns: 2_500, outside_ns: 60_000 };
+        let made = |lock| task(lock, &machine, Placement::Spread, workload, 1_500, ms(quick, 80));
+        let (before, after) = (rows.number(row, "jpm_before"), rows.number(row, "jpm_after"));
+        Plan {
+            row: format!("{nodes} nodes, hyper-threading {ht}"),
+            column: "after/before",
+            published: after.expect("a number") / before.expect("a number"),
+            figure: Figure::Ratio,
+            task: made("mutex-2013-after"),
+            first: made("mutex-2013-before"),
+        }
+    };
+    (0..rows.rows.len()).map(plan).collect()
+}
+
+fn lkp(rows: &Rows, quick: bool) -> Vec<Plan> {
+    let machine = machine("westmere-ex-8s").restricted(2, 1);
+    let mut machine = machine;
+    if let Some(cores) = machine.number_mut("topology.cores") {
+        cores.value = 8.0;
+    }
+    // 105 runnable threads on each of 16 CPUs in mid-run, which take short write locks.
+    let workload =
+        Workload::Rw { readers_percent: 0, dedicated: false, load: 100, outside: 400, sleep_ns: 0 };
+    let made = |lock| task(lock, &machine, Placement::Spread, workload, 1_600, ms(quick, 200));
+    let plan = |row| {
+        let figure = match rows.text(row, "metric") {
+            "voluntary_context_switches" => Figure::Switches,
+            "cpu_percent" => Figure::Busy,
+            _ => return None,
+        };
+        let ratio = rows.number(row, "rwsem")? / rows.number(row, "mutex")?;
+        Some(Plan {
+            row: rows.text(row, "metric").to_owned(),
+            column: "fifo/steal",
+            published: ratio,
+            figure,
+            task: made("fifo"),
+            first: made("steal"),
+        })
+    };
+    (0..rows.rows.len()).filter_map(plan).collect()
+}
+
+macro_rules! csv {
+    ($name:literal) => {
+        include_str!(concat!("../../published/", $name, ".csv"))
+    };
+}
+
+/// The tables that are simulated.
+pub(super) static TABLES: &[Source] = &[
+    Source {
+        name: "rwsem-ivybridge-ex-mixed",
+        csv: csv!("rwsem-ivybridge-ex-mixed"),
+        about: "ivybridge-ex-8s, half of the sections are reads, load 1, nothing outside; threads fill \
+                a socket and its hyper-threads first (fitted: the source does not say where they ran)",
+        plans: ivybridge,
+    },
+    Source {
+        name: "rwsem-cascadelake-cs-load",
+        csv: csv!("rwsem-cascadelake-cs-load"),
+        about: "cascadelake-2s, as above",
+        plans: cascadelake,
+    },
+    Source {
+        name: "rwsem-skylake-adaptive",
+        csv: csv!("rwsem-skylake-adaptive"),
+        about: "skylake-2s, as above",
+        plans: adaptive,
+    },
+    Source {
+        name: "rwsem-skylake-fairness",
+        csv: csv!("rwsem-skylake-fairness"),
+        about: "skylake-2s, 40 readers and 40 writers, load 1; scaled to 5 s",
+        plans: fairness,
+    },
+    Source {
+        name: "rwsem-skylake-page-fault1",
+        csv: csv!("rwsem-skylake-page-fault1"),
+        about: "skylake-2s, 32,768 read locks to 2 write locks; work per fault is assumed, so ratios to \
+                the row's first column are compared",
+        plans: page_fault,
+    },
+    Source {
+        name: "osq-epyc7551-locktorture",
+        csv: csv!("osq-epyc7551-locktorture"),
+        about: "epyc-7551-2s, one bound writer a core; the stock queue only; long holds by calculation",
+        plans: torture,
+    },
+    Source {
+        name: "mutex-aim7-high-systime",
+        csv: csv!("mutex-aim7-high-systime"),
+        about: "westmere-ex-8s, 1,500 users, 16 mutexes of which one gets half of the sections, 2.5 us \
+                inside, 60 us outside, all assumed; ratios are compared",
+        plans: high_systime,
+    },
+    Source {
+        name: "lkp-mutex-vs-rwsem",
+        csv: csv!("lkp-mutex-vs-rwsem"),
+        about: "16 cores of westmere-ex-8s, 1,600 threads, writers only, the same lock with and without \
+                stealing for both; ratios are compared",
+        plans: lkp,
+    },
+];
+
+/// The tables that are not, and why.
+pub(super) static LEFT_OUT: &[(&str, &str)] = &[
+    ("mutex-aim7-workloads", "the mixes of file-system jobs are not modelled"),
+    ("mutex-slowpath-time", "a share of a profile of the whole kernel"),
+    ("osq-fxmark-64", "the NUMA-aware queue is not built yet"),
+    ("osq-perf-bench-epoll", "the NUMA-aware queue is not built yet"),
+    ("osq-unixbench", "the NUMA-aware queue is not built yet"),
+    ("rwsem-boot-events", "booting and building a kernel are not modelled"),
+    ("rwsem-ivybridge-ex-events", "counts of a run of unknown length"),
+    ("rwsem-spin-loop-cost", "an input: the machines' core.poll"),
+    ("seqcount-mems-allowed", "native: lockwright bench seq"),
+];

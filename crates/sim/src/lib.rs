@@ -1,0 +1,178 @@
+//! A simulated NUMA machine that runs lock code unmodified.
+//!
+//! A [`Machine`] is a data file: topology, latencies, costs of the scheduler. [`run`] starts
+//! threads on it, which are ordinary closures; whatever they do through the platform [`Sim`]
+//! takes the time that the machine says. The code under test is generic over
+//! [`Platform`](lockwright_platform::Platform) and cannot tell. This crate knows no lock.
+//!
+//! *Models*: for each cache line an owner, copies, requests served in order, a window in which a
+//! core keeps what it got, latency by distance, copies that a write has to drop; PAUSE and the
+//! instructions around each operation; run queues, slices, context switches, wake-ups, ways out of
+//! idleness. *Does not model*: store buffers (a store waits for its line), memory ordering
+//! (histories are sequentially consistent; `loom` is for the others), caches of finite size,
+//! bandwidth, interrupts, frequency, siblings that slow each other down, priorities.
+//! *Deterministic*: the same machine, threads and seed give the same run, see [`Outcome::trace`]
+//! — if words that are shared lie at the same offsets in their lines, so give locks lines of their
+//! own. *Checked by*: `tests/`, and the audits named in `engine`.
+
+#![forbid(unsafe_code)]
+
+mod engine;
+mod layout;
+mod lines;
+pub mod machine;
+mod platform;
+
+use std::time::Duration;
+
+use lockwright_platform::COUNTERS;
+use lockwright_platform::fiber::Fiber;
+
+use engine::{Engine, Next};
+pub use layout::Distance;
+use layout::Layout;
+pub use lines::Traffic;
+pub use machine::{BadMachine, Machine};
+pub use platform::{Sim, SimWord};
+
+/// Stack of a simulated thread in bytes.
+const STACK_BYTES: usize = 64 * 1024;
+
+/// Where threads begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// Over the sockets first, then over the cores, siblings last; free to move.
+    Spread,
+    /// A socket's cores first, then their siblings, then the next socket; free to move.
+    Filled,
+    /// CPU after CPU, bound to them.
+    Bound,
+    /// In turn over the sockets, bound.
+    BoundSpread,
+}
+
+/// How to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// Where threads begin.
+    pub placement: Placement,
+    /// Decides jitter and start times.
+    pub seed: u64,
+    /// Simulated time after which a run that has not ended is stuck.
+    pub limit: Duration,
+}
+
+/// What a simulation yielded.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Simulated time until the last thread ended.
+    pub time: Duration,
+    /// Lock events, by [`Platform::count`](lockwright_platform::Platform::count)'s index.
+    pub counters: [u64; COUNTERS],
+    /// What lines did.
+    pub traffic: Traffic,
+    /// Times a thread gave its CPU up, or lost it.
+    pub voluntary_switches: u64,
+    /// Times a thread lost its CPU at the end of its slice.
+    pub involuntary_switches: u64,
+    /// Wake-ups by other threads.
+    pub wakes: u64,
+    /// Processor time of all threads.
+    pub cpu_time: Duration,
+    /// Time that CPUs stood idle, summed.
+    pub idle: Duration,
+    /// Time that CPUs stood idle while threads slept (as many as slept).
+    pub idle_contended: Duration,
+    /// A hash over time and thread of every switch between threads.
+    pub trace: u64,
+    /// Events handled.
+    pub events: u64,
+}
+
+/// A thread could not be made, or the run got stuck: the text says which threads wait for what.
+#[derive(Clone, Debug)]
+pub struct Stuck(pub String);
+
+impl std::fmt::Display for Stuck {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Stuck {}
+
+/// The simulated time since the start, in nanoseconds; costs nothing. For workloads.
+///
+/// # Panics
+///
+/// Outside of a simulated thread.
+pub fn clock() -> u64 {
+    platform::with(|engine| engine.now / 1_000)
+}
+
+/// Runs `threads` on `machine` until all have ended.
+///
+/// # Errors
+///
+/// Threads wait for each other, or the time limit has passed.
+///
+/// # Panics
+///
+/// With a thread's panic; inside a simulated thread.
+pub fn run(
+    machine: &Machine,
+    setup: Setup,
+    threads: Vec<Box<dyn FnOnce()>>,
+) -> Result<Outcome, Stuck> {
+    let layout = Layout::new(machine);
+    let cpus: Vec<usize> = match setup.placement {
+        Placement::Spread | Placement::BoundSpread => layout.spread(),
+        Placement::Filled => layout.filled(),
+        Placement::Bound => (0..layout.cpus).collect(),
+    };
+    let pinned = matches!(setup.placement, Placement::Bound | Placement::BoundSpread);
+    let limit = setup.limit.as_nanos() as u64 * 1_000;
+    let mut engine = Engine::new(layout, setup.seed, limit);
+    for id in 0..threads.len() {
+        // Nobody starts in step.
+        let at = engine.rng.u64(0..20_000_000);
+        engine.add_thread(cpus[id % cpus.len()], pinned, at);
+    }
+    let (result, mut engine) = platform::install(engine, || drive(threads));
+    result?;
+    let sum = |f: fn(&engine::Thread) -> u64| engine.threads.iter().map(f).sum::<u64>();
+    let (voluntary, involuntary, ran) =
+        (sum(|t| t.voluntary), sum(|t| t.involuntary), sum(|t| t.ran));
+    let (idle, idle_contended) = engine.idle();
+    let time = |ps: u64| Duration::from_nanos(ps / 1_000);
+    Ok(Outcome {
+        time: time(engine.now),
+        counters: engine.counters,
+        traffic: engine.lines.traffic.clone(),
+        voluntary_switches: voluntary,
+        involuntary_switches: involuntary,
+        wakes: engine.wakes,
+        cpu_time: time(ran),
+        idle: time(idle),
+        idle_contended: time(idle_contended),
+        trace: engine.hash,
+        events: engine.handled,
+    })
+}
+
+fn drive(threads: Vec<Box<dyn FnOnce()>>) -> Result<(), Stuck> {
+    let fibers = threads.into_iter().map(|body| Fiber::new(STACK_BYTES, body));
+    let fibers: Result<Vec<Fiber>, _> = fibers.collect();
+    let mut fibers = fibers.map_err(|error| Stuck(format!("cannot start a thread: {error}")))?;
+    loop {
+        match platform::with(|engine| engine.next()) {
+            Ok(Next::Thread(id)) => {
+                if fibers[usize::from(id)].resume() {
+                    platform::with(Engine::end);
+                }
+            }
+            Ok(Next::End) => return Ok(()),
+            Err(why) => return Err(Stuck(why)),
+        }
+    }
+}

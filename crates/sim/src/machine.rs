@@ -1,0 +1,270 @@
+//! Machines as data: topology, latencies, costs of the processor and of the scheduler.
+//!
+//! A machine is a TOML file in which every number stands beside its source. What is given in
+//! nanoseconds becomes picoseconds here. The machines in `machines/` are built in; a user may
+//! write others.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A number and where it comes from.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Given {
+    /// The number.
+    pub value: f64,
+    /// Where it comes from: a citation, or "assumed" and why, or "fitted" and to what.
+    pub source: String,
+}
+
+macro_rules! machine {
+    ($($(#[doc = $section_doc:literal])+ $section:ident: $Section:ident { $($(#[doc = $doc:literal])+ $field:ident in $low:literal, $high:literal;)* })*) => {
+        $($(#[doc = $section_doc])+
+        #[derive(Clone, Debug, Deserialize, Serialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct $Section {
+            $($(#[doc = $doc])+ pub $field: Given,)*
+        })*
+
+        /// A machine file.
+        #[derive(Clone, Debug, Deserialize, Serialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct Machine {
+            /// The name users select it by.
+            pub name: String,
+            /// One line on what it is.
+            pub about: String,
+            $($(#[doc = $section_doc])+ pub $section: $Section,)*
+        }
+
+        impl Machine {
+            fn check(&self) -> Result<(), String> {
+                $($(
+                    let given = &self.$section.$field;
+                    let name = concat!(stringify!($section), ".", stringify!($field));
+                    if given.source.trim().is_empty() {
+                        return Err(format!("{name}: say where the number comes from"));
+                    }
+                    if !($low..=$high).contains(&given.value) {
+                        return Err(format!("{name} is {}, allowed are {} to {}", given.value, $low, $high));
+                    }
+                )*)*
+                Ok(())
+            }
+
+            /// Every number with its name, for tables.
+            pub fn numbers(&self) -> Vec<(&'static str, &Given)> {
+                vec![$($((concat!(stringify!($section), ".", stringify!($field)), &self.$section.$field)),*),*]
+            }
+
+            /// The number with this name, to vary it.
+            pub fn number_mut(&mut self, name: &str) -> Option<&mut Given> {
+                match name {
+                    $($(concat!(stringify!($section), ".", stringify!($field)) => Some(&mut self.$section.$field),)*)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+machine! {
+    /// Counts. CPUs are numbered socket by socket, the siblings of all cores after all cores.
+    topology: Topology {
+        /// Sockets.
+        sockets in 1.0, 64.0;
+        /// Cache clusters (cores that share a last-level cache) in a socket.
+        clusters in 1.0, 64.0;
+        /// Cores in a cluster.
+        cores in 1.0, 256.0;
+        /// Hardware threads of a core.
+        threads in 1.0, 2.0;
+        /// Clusters that make up a NUMA node.
+        node_clusters in 1.0, 64.0;
+        /// Sockets that are near each other (one hop): neighbours in this many; all others are far.
+        near_sockets in 1.0, 64.0;
+    }
+    /// Nanoseconds until a line arrives that another core has modified.
+    latency: Latency {
+        /// From the sibling hardware thread.
+        sibling in 0.1, 1000.0;
+        /// From a core of the same cluster.
+        cluster in 0.1, 10000.0;
+        /// From another cluster of the same NUMA node.
+        node in 0.1, 10000.0;
+        /// From another NUMA node of the same socket.
+        socket in 0.1, 10000.0;
+        /// From a near socket.
+        near in 0.1, 10000.0;
+        /// From a far socket.
+        far in 0.1, 10000.0;
+        /// For each cache that has to drop its copy before a write.
+        invalidate in 0.0, 1000.0;
+        /// Share of its latency for which a read keeps the next one waiting.
+        occupancy in 0.0, 1.0;
+        /// Shortest time for which a core keeps a line that it has just got, as share of the way it came.
+        keep_low in 0.0, 10.0;
+        /// Longest such time.
+        keep_high in 0.0, 10.0;
+        /// Random part of each latency, as share in both directions.
+        jitter in 0.0, 0.9;
+    }
+    /// Nanoseconds of what a core does by itself.
+    core: Core {
+        /// A load that hits its own cache.
+        load in 0.0, 1000.0;
+        /// A store to a line it owns.
+        store in 0.0, 1000.0;
+        /// An atomic read-modify-write of a line it owns.
+        rmw in 0.0, 1000.0;
+        /// A full fence.
+        fence in 0.0, 10000.0;
+        /// One PAUSE instruction.
+        pause in 0.1, 10000.0;
+        /// One turn of a polite spin loop: how far the looks of a spinner lie apart.
+        poll in 0.1, 10000.0;
+        /// The other instructions around one of the above.
+        path in 0.0, 1000.0;
+        /// Reading the clock.
+        clock in 0.0, 1000.0;
+    }
+    /// Nanoseconds of what the scheduler does.
+    scheduler: Scheduler {
+        /// A context switch.
+        switch in 0.0, 1e6;
+        /// Time after which a thread gives way to one that waits for its CPU.
+        slice in 1000.0, 1e9;
+        /// The waker's part of a wake-up, without what follows.
+        wake in 0.0, 1e6;
+        /// For each CPU looked at in search of an idle one.
+        search in 0.0, 1e4;
+        /// Interrupt to a CPU that is not polling for work.
+        interrupt in 0.0, 1e6;
+        /// A CPU idle for less than this still polls.
+        polls in 0.0, 1e9;
+        /// Leaving a shallow sleep.
+        exit_shallow in 0.0, 1e9;
+        /// Idle for longer than this, a CPU sleeps deeply.
+        deep_after in 0.0, 1e9;
+        /// Leaving a deep sleep.
+        exit_deep in 0.0, 1e9;
+        /// A thread's first run on another CPU: what it has to fetch again.
+        migrate in 0.0, 1e6;
+        /// A fence that reaches all CPUs that run the program.
+        heavy_fence in 0.0, 1e6;
+    }
+}
+
+/// Why a machine file was refused; the text says where and what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadMachine(String);
+
+impl fmt::Display for BadMachine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadMachine {}
+
+/// The built-in machine files.
+const FILES: &[&str] = &[
+    include_str!("../machines/westmere-ex-8s.toml"),
+    include_str!("../machines/ivybridge-ex-8s.toml"),
+    include_str!("../machines/skylake-2s.toml"),
+    include_str!("../machines/cascadelake-2s.toml"),
+    include_str!("../machines/epyc-7551-2s.toml"),
+    include_str!("../machines/kh40000-2s.toml"),
+    include_str!("../machines/kh40000-1s.toml"),
+    include_str!("../machines/sapphire-rapids-2s.toml"),
+    include_str!("../machines/epyc-9754-2s.toml"),
+];
+
+impl Machine {
+    /// Reads a machine file.
+    ///
+    /// # Errors
+    ///
+    /// The text is no machine file: the line and the reason.
+    pub fn parse(text: &str) -> Result<Self, BadMachine> {
+        let machine: Machine = toml::from_str(text).map_err(|error| {
+            let line = error.span().map(|span| 1 + text[..span.start].matches('\n').count());
+            let at = line.map_or_else(String::new, |line| format!("line {line}: "));
+            BadMachine(format!("{at}{}", error.message().replace('\n', " ")))
+        })?;
+        machine.check().map_err(BadMachine)?;
+        for (name, given) in machine.numbers() {
+            if name.starts_with("topology.") && given.value.fract() != 0.0 {
+                return Err(BadMachine(format!("{name} is {}, not a whole number", given.value)));
+            }
+        }
+        if machine.cpus() > MAX_CPUS {
+            return Err(BadMachine(format!("{} CPUs, allowed are {MAX_CPUS}", machine.cpus())));
+        }
+        Ok(machine)
+    }
+
+    /// The built-in machines.
+    pub fn built_in() -> Vec<Machine> {
+        FILES
+            .iter()
+            .map(|text| Machine::parse(text).unwrap_or_else(|e| panic!("built-in machine: {e}")))
+            .collect()
+    }
+
+    /// The same machine with a part of its sockets, or without hyper-threading.
+    #[must_use]
+    pub fn restricted(mut self, sockets: usize, threads: usize) -> Self {
+        let at_most = |given: &mut Given, most: usize| given.value = given.value.min(most as f64);
+        at_most(&mut self.topology.sockets, sockets);
+        at_most(&mut self.topology.threads, threads);
+        self
+    }
+
+    /// Cores.
+    pub fn all_cores(&self) -> usize {
+        let t = &self.topology;
+        (t.sockets.value * t.clusters.value * t.cores.value) as usize
+    }
+
+    /// Hardware threads.
+    pub fn cpus(&self) -> usize {
+        self.all_cores() * self.topology.threads.value as usize
+    }
+}
+
+/// Most hardware threads of a machine.
+pub const MAX_CPUS: usize = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_machines_are_sound_and_their_names_unique() {
+        let machines = Machine::built_in();
+        assert_eq!(machines.len(), FILES.len());
+        for (i, machine) in machines.iter().enumerate() {
+            assert!(machines[..i].iter().all(|other| other.name != machine.name));
+        }
+    }
+
+    #[test]
+    fn bad_files_are_refused_with_line_and_reason() {
+        let refused = |old: &str, new: &str, why: &str| {
+            assert!(FILES[0].contains(old), "{old}");
+            let error = Machine::parse(&FILES[0].replacen(old, new, 1)).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        };
+        refused("[latency.far]", "[latency.farr]", "farr");
+        refused("name =", "name", "line ");
+        refused("value = 8", "value = \"8\"", "line ");
+        refused("value = 8", "value = 8.5", "whole number");
+        refused("value = 8", "value = 800", "topology.sockets is 800");
+        let bare = FILES[0].find("source = \"").unwrap() + 10;
+        let end = bare + FILES[0][bare..].find('"').unwrap();
+        let unsourced = format!("{}{}", &FILES[0][..bare], &FILES[0][end..]);
+        assert!(Machine::parse(&unsourced).unwrap_err().to_string().contains("where the number"));
+    }
+}

@@ -1,0 +1,437 @@
+//! The simulated machine as a [`Platform`]: every operation asks the engine how long it takes.
+
+use std::cell::RefCell;
+use std::sync::atomic::Ordering;
+
+use lockwright_platform::{
+    LockRecord, Me, NO_CPU, Pace, Platform, RecordId, Scalar, Slot, Spin, Spin2, ThreadRecord,
+    Until, Wake, Word, Work, ZeroWord, fiber,
+};
+
+use crate::engine::{Engine, Watch, Why};
+use crate::layout::Ps;
+use crate::lines::Access;
+
+/// Nanoseconds in picoseconds.
+const NS: u64 = 1_000;
+
+/// A polling loop looks at the clock at least so often, in picoseconds.
+const TURNS: Ps = 10_000_000;
+
+/// A simulated machine; which one is known to the OS thread that runs it.
+#[derive(Copy, Clone, Debug)]
+pub struct Sim;
+
+std::thread_local! {
+    static ENGINE: RefCell<Option<Box<Engine>>> = const { RefCell::new(None) };
+    /// Records outlive simulations: a machine is built on the records of the last one.
+    static RECORDS: RefCell<Records> = const { RefCell::new(Records::NONE) };
+}
+
+struct Records {
+    threads: Vec<&'static ThreadRecord<Sim>>,
+    locks: Vec<&'static LockRecord<Sim>>,
+    free_locks: Vec<u16>,
+}
+
+impl Records {
+    const NONE: Self = Records { threads: Vec::new(), locks: Vec::new(), free_locks: Vec::new() };
+}
+
+/// Makes `engine` the machine of this OS thread while `f` runs; gives it back.
+///
+/// # Panics
+///
+/// If a machine runs on this OS thread already.
+pub(crate) fn install<R>(engine: Engine, f: impl FnOnce() -> R) -> (R, Box<Engine>) {
+    struct Removal;
+    impl Drop for Removal {
+        fn drop(&mut self) {
+            ENGINE.take();
+        }
+    }
+    let threads = engine.threads.len();
+    ENGINE.with_borrow_mut(|slot| {
+        assert!(slot.is_none(), "a simulation inside a simulation");
+        *slot = Some(Box::new(engine));
+    });
+    let removal = Removal;
+    RECORDS.with_borrow_mut(|records| {
+        records.reset();
+        while records.threads.len() <= threads {
+            records.threads.push(Box::leak(Box::default()));
+        }
+    });
+    let result = f();
+    let engine = ENGINE.take().expect("installed above");
+    drop(removal);
+    (result, engine)
+}
+
+impl Records {
+    /// Everything as if never used.
+    fn reset(&mut self) {
+        // Ordering: Relaxed throughout: one OS thread.
+        for record in &self.threads {
+            record.words.iter().for_each(|word| word.0.store(0, Ordering::Relaxed));
+        }
+        for record in &self.locks {
+            record.halves.iter().for_each(|word| word.0.store(0, Ordering::Relaxed));
+            record.words.iter().for_each(|word| word.0.store(0, Ordering::Relaxed));
+            record.wides.iter().for_each(|word| word.0.store(0, Ordering::Relaxed));
+        }
+        self.free_locks = (1..=self.locks.len() as u16).rev().collect();
+    }
+}
+
+/// The engine, for one operation.
+///
+/// # Panics
+///
+/// Outside of a simulation.
+pub(crate) fn with<R>(f: impl FnOnce(&mut Engine) -> R) -> R {
+    ENGINE.with_borrow_mut(|engine| f(engine.as_mut().expect("no simulation runs here")))
+}
+
+/// Whether a machine runs on this OS thread. Words outside of one are words, for set-up and checks.
+fn outside() -> bool {
+    ENGINE.with_borrow(|engine| engine.is_none())
+}
+
+fn step(f: impl FnOnce(&mut Engine) -> bool) {
+    if with(f) {
+        fiber::suspend();
+    }
+}
+
+/// Lets the running thread stand still for as long as the engine says; why it goes on.
+fn wait(f: impl FnOnce(&mut Engine) -> Option<Why>) -> Why {
+    with(f).unwrap_or_else(|| {
+        fiber::suspend();
+        with(|engine| engine.why())
+    })
+}
+
+/// A word in the simulated memory; its line is its address.
+#[repr(transparent)]
+pub struct SimWord<T: Scalar>(T::Native);
+
+impl<T: Scalar> SimWord<T> {
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    fn changed<R>(&self, access: Access, f: impl FnOnce(&T::Native) -> R) -> R {
+        if outside() {
+            return f(&self.0);
+        }
+        step(|engine| engine.access(self.address(), access));
+        let result = f(&self.0);
+        with(|engine| {
+            engine.turn().spoil();
+            engine.written(self.address());
+        });
+        result
+    }
+}
+
+impl<T: Scalar> ZeroWord for SimWord<T>
+where
+    T::Native: ZeroWord,
+{
+    #[allow(clippy::declare_interior_mutable_const)]
+    const ZERO: Self = SimWord(<T::Native as ZeroWord>::ZERO);
+}
+
+impl<T: Scalar> Word<T> for SimWord<T> {
+    fn new(value: T) -> Self {
+        SimWord(Word::new(value))
+    }
+    fn load(&self, order: Ordering) -> T {
+        if outside() {
+            return self.0.load(order);
+        }
+        step(|engine| engine.access(self.address(), Access::Load));
+        let value = self.0.load(order);
+        with(|engine| engine.turn().note(self.address(), value.widen()));
+        value
+    }
+    fn store(&self, value: T, order: Ordering) {
+        self.changed(Access::Store, |word| word.store(value, order));
+    }
+    fn swap(&self, value: T, order: Ordering) -> T {
+        self.changed(Access::Rmw, |word| word.swap(value, order))
+    }
+    fn compare_exchange(&self, old: T, new: T, ok: Ordering, err: Ordering) -> Result<T, T> {
+        self.changed(Access::Rmw, |word| word.compare_exchange(old, new, ok, err))
+    }
+    fn fetch_add(&self, value: T, order: Ordering) -> T {
+        self.changed(Access::Rmw, |word| word.fetch_add(value, order))
+    }
+    fn fetch_sub(&self, value: T, order: Ordering) -> T {
+        self.changed(Access::Rmw, |word| word.fetch_sub(value, order))
+    }
+    fn fetch_and(&self, value: T, order: Ordering) -> T {
+        self.changed(Access::Rmw, |word| word.fetch_and(value, order))
+    }
+    fn fetch_or(&self, value: T, order: Ordering) -> T {
+        self.changed(Access::Rmw, |word| word.fetch_or(value, order))
+    }
+}
+
+/// `until` in the engine's terms, on these lines.
+fn watch(engine: &mut Engine, lines: [Option<usize>; 2], until: &Until) -> Watch {
+    let mut lines = lines.map(|address| address.map(|address| engine.lines.of(address)));
+    if lines[0] == lines[1] {
+        lines[1] = None;
+    }
+    Watch {
+        lines,
+        deadline: until.deadline.filter(|&ns| ns != u64::MAX).map(|ns| ns.saturating_mul(NS)),
+        holder: until.holder.filter(|h| h.cpu != NO_CPU).map(|h| (h.cpu, h.stamp)),
+        running: until.running.map(index),
+        resched: until.resched,
+        pace: match until.pace {
+            Pace::Tight => engine.layout.poll,
+            Pace::Every(ns) => u64::from(ns) * NS,
+        },
+    }
+}
+
+/// Index of the thread in a slot.
+fn index(slot: Slot) -> u16 {
+    slot.get() - 1
+}
+
+impl Platform for Sim {
+    type Word<T: Scalar> = SimWord<T>;
+
+    const TELLS_RESCHED: bool = true;
+
+    fn fence(_order: Ordering) {
+        step(|engine| engine.spend(engine.layout.fence));
+    }
+
+    fn fence_light() {}
+
+    fn fence_heavy() {
+        step(|engine| engine.spend(engine.layout.heavy_fence));
+    }
+
+    fn spin_while<T: Scalar>(
+        word: &SimWord<T>,
+        mask: T,
+        value: T,
+        order: Ordering,
+        until: Until,
+    ) -> Spin<T> {
+        loop {
+            let now = word.load(order);
+            if now & mask != value {
+                return Spin::Changed(now);
+            }
+            let lines = [Some(word.address()), None];
+            let why = wait(|engine| {
+                let watch = watch(engine, lines, &until);
+                engine.spin(watch)
+            });
+            match why {
+                Why::Deadline => return Spin::Deadline,
+                Why::Stopped => return Spin::Stopped,
+                Why::Resched => return Spin::Resched,
+                Why::Line | Why::Done | Why::Token => {}
+            }
+        }
+    }
+
+    fn spin_while2<A: Scalar, B: Scalar>(
+        a: (&SimWord<A>, A, A),
+        b: (&SimWord<B>, B, B),
+        order: Ordering,
+        until: Until,
+    ) -> Spin2<A, B> {
+        loop {
+            // The second read may take its time, in which the first word may change.
+            let (first, second) = (a.0.load(order), b.0.load(order));
+            let unchanged = a.0.0.load(order) == first;
+            if first & a.1 != a.2 || second & b.1 != b.2 {
+                return Spin2::Changed(first, second);
+            }
+            if !unchanged {
+                continue;
+            }
+            let lines = [Some(a.0.address()), Some(b.0.address())];
+            let why = wait(|engine| {
+                let watch = watch(engine, lines, &until);
+                engine.spin(watch)
+            });
+            match why {
+                Why::Deadline => return Spin2::Deadline,
+                Why::Stopped => return Spin2::Stopped,
+                Why::Resched => return Spin2::Resched,
+                Why::Line | Why::Done | Why::Token => {}
+            }
+        }
+    }
+
+    fn relax(ns: u32) {
+        // A second turn of a polling loop that saw what the first saw: sleep until that changes.
+        let idle = with(|engine| engine.turn().ends());
+        if let Some(addresses) = idle {
+            let until = Until {
+                resched: true,
+                deadline: Some(with(|engine| (engine.now + TURNS) / NS)),
+                ..Until::CHANGED
+            };
+            wait(|engine| {
+                let watch = watch(engine, addresses, &until);
+                engine.spin(watch)
+            });
+            return;
+        }
+        step(|engine| engine.spend((u64::from(ns) * NS).max(engine.layout.pause)));
+    }
+
+    fn yield_now() {
+        // The call itself costs about what leaving and entering a queue does.
+        step(|engine| engine.spend(engine.layout.wake));
+        step(|engine| engine.yield_now());
+    }
+
+    fn sleep(ns: u64) {
+        wait(|engine| engine.park(false, Some(engine.now + ns.saturating_mul(NS))));
+    }
+
+    fn park(_me: &Me<Self>, deadline: Option<u64>) -> Wake {
+        let why = wait(|engine| engine.park(true, deadline.map(|ns| ns.saturating_mul(NS))));
+        let token = with(|engine| {
+            let me = usize::from(engine.current);
+            std::mem::take(&mut engine.threads[me].token)
+        });
+        if why == Why::Deadline && !token { Wake::TimedOut } else { Wake::Notified }
+    }
+
+    fn unpark(slot: Slot) -> bool {
+        let (slept, suspend) = with(|engine| engine.unpark(index(slot)));
+        if suspend {
+            fiber::suspend();
+        }
+        slept
+    }
+
+    fn now() -> u64 {
+        step(|engine| engine.spend(engine.layout.clock));
+        with(|engine| engine.now / NS)
+    }
+
+    fn ticks() -> u64 {
+        Self::now()
+    }
+
+    fn ticks_of(ns: u64) -> u64 {
+        ns
+    }
+
+    fn line_ns() -> u32 {
+        with(|engine| (engine.layout.latency[1] / NS) as u32)
+    }
+
+    fn enter() -> Option<Me<Self>> {
+        with(|engine| {
+            let id = engine.current;
+            let me = &mut engine.threads[usize::from(id)];
+            let free = !me.inside && !me.shielded;
+            me.inside |= free;
+            free.then(|| Slot::new(id + 1)).flatten().map(|slot| Me::new(slot, false))
+        })
+    }
+
+    fn leave(slot: Slot, _borrowed: bool) {
+        with(|engine| engine.threads[usize::from(index(slot))].inside = false);
+    }
+
+    fn cpu() -> u16 {
+        with(|engine| engine.cpu())
+    }
+
+    fn node(cpu: u16) -> u16 {
+        with(|engine| engine.layout.node_of_cpu(usize::from(cpu) % engine.layout.cpus) as u16)
+    }
+
+    fn cpu_stamp(cpu: u16) -> u32 {
+        with(|engine| engine.stamp(cpu))
+    }
+
+    fn check_in(_me: &Me<Self>) -> u16 {
+        Self::cpu()
+    }
+
+    fn is_running(slot: Slot) -> bool {
+        with(|engine| engine.is_running(index(slot)))
+    }
+
+    fn should_yield() -> bool {
+        with(|engine| engine.should_yield())
+    }
+
+    fn shield(on: bool) -> bool {
+        with(|engine| {
+            let me = usize::from(engine.current);
+            std::mem::replace(&mut engine.threads[me].shielded, on)
+        })
+    }
+
+    fn cpus() -> u32 {
+        with(|engine| engine.layout.cpus as u32)
+    }
+
+    fn spinner_cap() -> u32 {
+        Self::cpus().saturating_sub(1)
+    }
+
+    fn thread_record(slot: Slot) -> &'static ThreadRecord<Self> {
+        RECORDS.with_borrow(|records| records.threads[usize::from(slot.get())])
+    }
+
+    fn lock_record(id: RecordId) -> &'static LockRecord<Self> {
+        RECORDS.with_borrow(|records| records.locks[usize::from(id.get()) - 1])
+    }
+
+    fn claim_lock_record() -> Option<RecordId> {
+        RECORDS.with_borrow_mut(|records| {
+            let id = records.free_locks.pop().or_else(|| {
+                let id = u16::try_from(records.locks.len() + 1).ok()?;
+                records.locks.push(Box::leak(Box::default()));
+                Some(id)
+            });
+            id.and_then(Slot::new)
+        })
+    }
+
+    fn return_lock_record(id: RecordId) {
+        RECORDS.with_borrow_mut(|records| records.free_locks.push(id.get()));
+    }
+
+    fn count(index: usize, n: u64) {
+        with(|engine| {
+            let count = &mut engine.counters[index];
+            *count = count.wrapping_add(n);
+        });
+    }
+
+    fn counted(index: usize) -> u64 {
+        with(|engine| engine.counters[index])
+    }
+}
+
+impl Work for Sim {
+    fn pause(units: u32) {
+        let (mut left, chunk) =
+            with(|engine| (u64::from(units) * engine.layout.pause, engine.layout.slice.max(1)));
+        while left > 0 {
+            let now: Ps = left.min(chunk);
+            step(|engine| engine.spend(now));
+            left -= now;
+        }
+    }
+}
