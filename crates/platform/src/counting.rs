@@ -43,6 +43,7 @@ std::thread_local! {
     static OPS: RefCell<HashMap<usize, Ops>> = RefCell::default();
     static SCRIPT: RefCell<Option<Script>> = const { RefCell::new(None) };
     static ACTOR: Cell<u16> = const { Cell::new(1) };
+    static NUMBER: Cell<u64> = const { Cell::new(0) };
     static TABLES: &'static Tables = Box::leak(Box::new(Tables {
         threads: std::array::from_fn(|_| ThreadRecord::new()),
         locks: std::array::from_fn(|_| LockRecord::new()),
@@ -200,6 +201,16 @@ impl Platform for Counting {
         Slot::new(ACTOR.get()).map(|slot| Me::new(slot, false))
     }
     fn leave(_slot: Slot, _borrowed: bool) {}
+    fn here() -> Option<Slot> {
+        Slot::new(ACTOR.get())
+    }
+    fn highest_slot() -> u16 {
+        RECORDS as u16 - 1
+    }
+    fn number() -> u64 {
+        NUMBER.set(NUMBER.get() + 1);
+        NUMBER.get()
+    }
     fn cpu() -> u16 {
         ACTOR.get()
     }

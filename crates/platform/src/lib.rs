@@ -23,7 +23,7 @@ mod record;
 mod until;
 mod word;
 
-pub use record::{LOCK_WORDS, LockRecord, THREAD_WORDS, ThreadRecord};
+pub use record::{CELL_IN_USE, CELLS, Cells, LOCK_WORDS, LockRecord, THREAD_WORDS, ThreadRecord};
 pub use until::{Holder, Pace, Spin, Spin2, Until, Wake};
 pub use word::{Scalar, Word, ZeroWord};
 
@@ -219,6 +219,18 @@ pub trait Platform: Sized + Copy + Send + Sync + 'static {
 
     /// Ends [`enter`](Self::enter); called by [`Me`] when dropped.
     fn leave(slot: Slot, borrowed: bool);
+
+    /// The caller's slot, if it has one that it keeps until it ends; claims none. In a signal
+    /// handler the answer is the interrupted thread's.
+    fn here() -> Option<Slot>;
+
+    /// No slot above this has been handed out yet. A thread that got one and then passed
+    /// [`fence_light`](Self::fence_light) is counted by whoever asks after
+    /// [`fence_heavy`](Self::fence_heavy), or sees what was stored before that fence.
+    fn highest_slot() -> u16;
+
+    /// A number above 0 that no other call returns; counts up.
+    fn number() -> u64;
 
     /// The CPU the caller runs on, as far as it can be told cheaply; [`NO_CPU`] if it cannot.
     fn cpu() -> u16;

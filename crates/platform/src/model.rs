@@ -34,6 +34,8 @@ struct Tables {
 struct State {
     handles: Vec<loom::thread::Thread>,
     free: Vec<u16>,
+    /// The latest of [`Platform::number`].
+    number: u64,
     /// Indexed by slot.
     asleep: [bool; THREADS + 1],
 }
@@ -58,6 +60,7 @@ loom::lazy_static! {
         state: Mutex::new(State {
             handles: Vec::new(),
             free: (1..=LOCKS as u16).rev().collect(),
+            number: 0,
             asleep: [false; THREADS + 1],
         }),
     };
@@ -205,6 +208,20 @@ impl Platform for Model {
     }
 
     fn leave(_slot: Slot, _borrowed: bool) {}
+
+    fn here() -> Option<Slot> {
+        Some(my_slot())
+    }
+
+    fn highest_slot() -> u16 {
+        state().handles.len() as u16
+    }
+
+    fn number() -> u64 {
+        let mut state = state();
+        state.number += 1;
+        state.number
+    }
 
     fn cpu() -> u16 {
         my_slot().get()

@@ -21,6 +21,7 @@ impl<P: Platform> ThreadRecord<P> {
             next_free: Word::new(0),
             words: words(),
             counters: words(),
+            cells: Cells { held: words(), tallies: words() },
         }
     }
 }
@@ -45,14 +46,28 @@ impl<P: Platform> Default for LockRecord<P> {
 }
 
 /// 32-bit words of a thread record that are free for algorithms.
-pub const THREAD_WORDS: usize = 10;
+pub const THREAD_WORDS: usize = 11;
 /// 32-bit words of a lock record that are free for algorithms.
 pub const LOCK_WORDS: usize = 8;
 
+/// Cells of a thread record; with their tallies they fill a line.
+pub const CELLS: usize = if cfg!(loom) { 2 } else { 4 };
+
+/// In which a thread publishes what it holds. Only the thread writes them.
+#[repr(C, align(64))]
+pub struct Cells<P: Platform> {
+    /// What is held. While one of them has a bit of [`CELL_IN_USE`] set the record stays its
+    /// thread's, if it must be beyond the thread's end.
+    pub held: [P::Word<u64>; CELLS],
+    /// How often, or what else is of use to others.
+    pub tallies: [P::Word<u64>; CELLS],
+}
+
 /// One thread's record.
 ///
-/// Three parts on lines of their own: what the platform keeps and others poll rarely, the words
-/// of the algorithms, and the counters, which only the owner writes.
+/// Three parts: what the platform keeps and the words of the algorithms, which others poll; the
+/// counters, which only the owner writes; the cells, a line that only the owner writes and that
+/// others read when they must know what every thread holds.
 #[repr(C, align(64))]
 pub struct ThreadRecord<P: Platform> {
     /// Park token, a futex word natively.
@@ -66,7 +81,12 @@ pub struct ThreadRecord<P: Platform> {
     /// For the algorithms; 0 when the record is first used.
     pub words: [P::Word<u32>; THREAD_WORDS],
     pub(crate) counters: [P::Word<u64>; COUNTERS],
+    /// For the algorithms; 0 when the record is first used.
+    pub cells: Cells<P>,
 }
+
+/// The bits of a cell that say it is in use.
+pub const CELL_IN_USE: u64 = 0x3f;
 
 /// The state that only a contended lock needs.
 #[repr(C, align(64))]
@@ -96,6 +116,10 @@ where
         next_free: ZeroWord::ZERO,
         words: [const { ZeroWord::ZERO }; THREAD_WORDS],
         counters: [const { ZeroWord::ZERO }; COUNTERS],
+        cells: Cells {
+            held: [const { ZeroWord::ZERO }; CELLS],
+            tallies: [const { ZeroWord::ZERO }; CELLS],
+        },
     };
 }
 

@@ -23,6 +23,7 @@ mod start;
 pub use membarrier::heavy_calls;
 pub use slots::{CAPACITY, SlotHoard, slots_in_use};
 
+use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{self, Relaxed};
 
 use crate::{
@@ -118,6 +119,21 @@ impl Platform for Native {
 
     fn leave(slot: Slot, borrowed: bool) {
         slots::leave(slot, borrowed);
+    }
+
+    #[inline(always)]
+    fn here() -> Option<Slot> {
+        slots::my_slot()
+    }
+
+    fn highest_slot() -> u16 {
+        slots::highest()
+    }
+
+    fn number() -> u64 {
+        static LATEST: AtomicU64 = AtomicU64::new(0);
+        // Ordering: Relaxed, hint (numbers differ; nothing else is told by them)
+        LATEST.fetch_add(1, Relaxed) + 1
     }
 
     #[inline(always)]

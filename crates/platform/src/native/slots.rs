@@ -15,7 +15,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use super::Native;
-use crate::{COUNTERS, LockRecord, Me, RecordId, Slot, ThreadRecord};
+use crate::{CELL_IN_USE, COUNTERS, LockRecord, Me, RecordId, Slot, ThreadRecord};
 
 /// Records in each table, one less being usable (index 0 means none).
 pub const CAPACITY: usize = if cfg!(miri) { 256 } else { 1 << 16 };
@@ -170,12 +170,27 @@ std::thread_local! {
 /// nothing (for the first 32 keys of a process).
 static KEY: AtomicU32 = AtomicU32::new(0);
 
-extern "C" fn at_thread_exit(_slot: *mut libc::c_void) {
+/// How often [`at_thread_exit`] waits for the destructors of others. POSIX has the C library call
+/// them four times in all, or more.
+const EXIT_ROUNDS: usize = 3;
+
+extern "C" fn at_thread_exit(round: *mut libc::c_void) {
     HERE.with(|here| {
-        if let Some(slot) = Slot::new(here.slot.take()) {
+        let Some(slot) = Slot::new(here.slot.get()) else { return };
+        if !in_use(slot) {
+            here.slot.set(0);
             put_slot(slot);
+        } else if round.addr() < EXIT_ROUNDS {
+            // Another destructor may end the use of a cell. A use that nobody ends keeps the record.
+            will_return(round.addr() + 1);
         }
     });
+}
+
+/// Whether the thread holds something that it published in its record.
+fn in_use(slot: Slot) -> bool {
+    // Ordering: Relaxed, owner-only (only the record's thread, the caller, writes them)
+    thread_record(slot).cells.held.iter().any(|cell| cell.load(Relaxed) & CELL_IN_USE != 0)
 }
 
 /// Makes the key; `None` if the process has no keys left (then slots are borrowed).
@@ -200,9 +215,14 @@ pub(super) fn make_key() -> Option<libc::pthread_key_t> {
     }
 }
 
-/// Asks the C library to run [`at_thread_exit`] in this thread.
-fn will_return(slot: Slot) -> bool {
-    let value = core::ptr::without_provenance_mut(slot.get().into());
+pub(super) fn highest() -> u16 {
+    // Ordering: Relaxed, hint (ordered by the caller's fence, see Platform::highest_slot)
+    (THREAD_POOL.high.load(Relaxed) - 1) as u16
+}
+
+/// Asks the C library to run [`at_thread_exit`] in this thread; `round` is from 1.
+fn will_return(round: usize) -> bool {
+    let value = core::ptr::without_provenance_mut(round);
     // SAFETY: the key was made by make_key() and is never deleted; the value is not dereferenced.
     make_key().is_some_and(|key| unsafe { libc::pthread_setspecific(key, value) } == 0)
 }
@@ -215,6 +235,7 @@ fn put_slot(slot: Slot) {
     THREAD_POOL.put(slot, &thread_record(slot).next_free);
 }
 
+#[inline]
 pub(super) fn my_slot() -> Option<Slot> {
     HERE.with(|here| Slot::new(here.slot.get()))
 }
@@ -252,7 +273,7 @@ pub(super) fn enter() -> Option<Me<Native>> {
 #[cold]
 fn first_slot() -> Option<Me<Native>> {
     let slot = take_slot()?;
-    let keeps = will_return(slot);
+    let keeps = will_return(1);
     if keeps {
         HERE.with(|here| here.slot.set(slot.get()));
     }
@@ -319,6 +340,7 @@ pub(super) fn forget_others() {
         record.token.store(0, Relaxed);
         record.parked.store(0, Relaxed);
         record.words.iter().for_each(|word| word.store(0, Relaxed));
+        record.cells.held.iter().for_each(|cell| cell.store(0, Relaxed));
     }
     THREAD_POOL.rebuild(me, |s| &thread_record(s).next_free);
     for id in LOCK_POOL.used() {
