@@ -71,7 +71,7 @@ events! {
     OsqHead = "osq_head";
     /// A spinner left an OSQ before it became head.
     OsqUnqueue = "osq_unqueue";
-    /// Heavy fences before a sleep.
+    /// Heavy fences, before a sleep and when a bias is turned off.
     FenceHeavy = "fence_heavy";
     /// Returns of readers from sleeping in the wait queue.
     RwsemSleepReader = "rwsem_sleep_reader";
@@ -111,6 +111,18 @@ events! {
     RwsemWlockHandoff = "rwsem_wlock_handoff";
     /// A call that did without the queue: no thread slot, or its thread was inside another.
     RwsemNoNode = "rwsem_no_node";
+    /// Readers turned the bias of a reader-writer lock on.
+    RwsemBiasOn = "rwsem_bias_on";
+    /// Writers turned it off.
+    RwsemBiasOff = "rwsem_bias_off";
+    /// Those times of them that the reads in between had paid for.
+    RwsemBiasPaid = "rwsem_bias_paid";
+    /// Returns of writers from sleeping until biased readers left.
+    RwsemBiasSleep = "rwsem_bias_sleep";
+    /// Writers, timed or trying, gave up because of biased readers.
+    RwsemBiasFail = "rwsem_bias_fail";
+    /// Readers had no cell left to publish in.
+    RwsemBiasNoCell = "rwsem_bias_no_cell";
     /// Condition waits.
     CondWait = "cond_wait";
     /// Condition waits that timed out.

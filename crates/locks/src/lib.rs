@@ -5,6 +5,7 @@
 //! | [`osq`] | cancellable MCS queue that admits one spinner at a time |
 //! | [`mutex`] | owner-word mutex: the product |
 //! | [`rwsem`] | reader-writer semaphore with every policy of the kernel's series |
+//! | [`biased`] | the same biased towards readers, who then write no shared line |
 //! | [`count_mutex`] | count-word mutex of 2013 with its three switches: the study object |
 //! | [`condvar`] | condition variable that moves waiters to the mutex instead of waking a herd |
 //! | [`seqcount`] | sequence counter: readers that store nothing |
@@ -18,6 +19,7 @@
 
 #![no_std]
 
+pub mod biased;
 pub mod condvar;
 pub mod count_mutex;
 pub mod events;

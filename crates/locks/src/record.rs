@@ -38,6 +38,10 @@ pub(crate) mod node {
     /// Address of the mutex that a condition waiter will return with, in two halves.
     pub const MUTEX: [usize; 2] = [7, 8];
 
+    /// How many reads of reader-biased locks this thread leaves uncounted before the next that it
+    /// counts.
+    pub const UNCOUNTED: usize = 10;
+
     // A waiter of a reader-writer lock is no condition waiter: it has these words instead.
     /// What it waits for.
     pub const RW_KIND: usize = CHAIN;
