@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::builder::styling::Styles;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use lockwright_workloads::rw_bench::Percent;
 use lockwright_workloads::seq_bench::WriteEvery;
 
 /// Kernel-grade locks for ordinary programs, and the laboratory that proves them.
@@ -237,10 +238,9 @@ pub struct RwArgs {
     #[arg(short, long, value_name = "POLICY,..", value_delimiter = ',')]
     pub policy: Option<Vec<String>>,
 
-    /// Percentages of reads (with --dedicated, of threads that read)
-    #[arg(long, value_name = "PERCENT,..", value_delimiter = ',', default_value = "0,50,90,99",
-          value_parser = clap::value_parser!(u32).range(0..=100))]
-    pub readers: Vec<u32>,
+    /// Percentages of reads (with --dedicated, of threads that read), such as 99.99
+    #[arg(long, value_name = "PERCENT,..", value_delimiter = ',', default_value = "0,50,90,99")]
+    pub readers: Vec<Percent>,
 
     /// Threads either read or write
     #[arg(short, long)]

@@ -79,12 +79,12 @@ fn of_policy(name: &str) -> Result<&'static RwSubject, Failure> {
 
 fn cells(args: &RwArgs) -> Vec<RwCell> {
     let mut cells = Vec::new();
-    for &readers_percent in &args.readers {
+    for &readers in &args.readers {
         for &threads in &args.threads {
             for &load in &args.load {
                 for &outside in &args.outside {
                     let dedicated = args.dedicated;
-                    let cell = RwCell { threads, readers_percent, dedicated, load, outside };
+                    let cell = RwCell { threads, readers, dedicated, load, outside };
                     if !cells.contains(&cell) {
                         cells.push(cell);
                     }
@@ -177,7 +177,7 @@ fn describe(plan: &RwPlan, step: &Step<RwMeasure>) -> String {
         RwMeasure::Uncontended => format!("{lock}, uncontended"),
         RwMeasure::Round(cell) => {
             let cell = &plan.cells[cell];
-            format!("{lock}, {} threads, {} % reads", cell.threads, cell.readers_percent)
+            format!("{lock}, {} threads, {} % reads", cell.threads, cell.readers)
         }
     }
 }

@@ -126,7 +126,7 @@ struct Line<'a> {
     lock: &'a str,
     kind: &'a str,
     threads: Option<usize>,
-    readers_percent: Option<u32>,
+    readers_percent: Option<f64>,
     dedicated: Option<bool>,
     load_pauses: Option<u32>,
     outside_pauses: Option<u32>,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lockwright_workloads::rw_bench::RwSpec;
+use lockwright_workloads::rw_bench::{Percent, RwSpec};
 
 use super::registry::RwSubject;
 use crate::plan::{Step, interleaved};
@@ -13,7 +13,7 @@ pub struct RwCell {
     /// Number of threads, at least 1.
     pub threads: usize,
     /// Percentage of reads, or of threads that read.
-    pub readers_percent: u32,
+    pub readers: Percent,
     /// Threads have roles.
     pub dedicated: bool,
     /// PAUSE units inside the section.
@@ -73,7 +73,7 @@ impl RwPlan {
     }
 
     pub(super) fn spec(&self, cell: usize) -> RwSpec {
-        let RwCell { threads, readers_percent, dedicated, load, outside } = self.cells[cell];
-        RwSpec { threads, readers_percent, dedicated, load, outside, time: self.round_time }
+        let RwCell { threads, readers, dedicated, load, outside } = self.cells[cell];
+        RwSpec { threads, readers, dedicated, load, outside, time: self.round_time }
     }
 }

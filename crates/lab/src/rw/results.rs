@@ -59,7 +59,7 @@ pub struct RwCellResult {
     /// Number of threads.
     pub threads: usize,
     /// Percentage of reads, or of reading threads.
-    pub readers_percent: u32,
+    pub readers_percent: f64,
     /// Threads had roles.
     pub dedicated: bool,
     /// Work inside, in PAUSE instructions.

@@ -92,7 +92,7 @@ impl RwSummary<'_> {
         let rows = self.plan.locks.iter().zip(locks).zip(&rates);
         RwCellResult {
             threads: cell.threads,
-            readers_percent: cell.readers_percent,
+            readers_percent: cell.readers.as_f64(),
             dedicated: cell.dedicated,
             load_pauses: cell.load,
             load_ns: f64::from(cell.load) * self.pause_ns,

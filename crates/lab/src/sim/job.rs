@@ -9,7 +9,7 @@ use lockwright_locks::seqcount::SeqCount;
 use lockwright_platform::{Platform, Work};
 use lockwright_sim::{Distance, Machine, Outcome, Placement, Setup, Sim, Stuck, clock, run};
 use lockwright_workloads::mutex_bench::{self, BenchMutex, Rhythm};
-use lockwright_workloads::rw_bench::{self, BenchRwLock, RwBody, RwSpec, RwThread};
+use lockwright_workloads::rw_bench::{self, BenchRwLock, Percent, RwBody, RwSpec, RwThread};
 use serde::Serialize;
 
 /// What the threads do.
@@ -163,7 +163,8 @@ pub fn rw<L: BenchRwLock + 'static>(job: &Job) -> Result<SimSample, Stuck> {
                         (true, true) => 100,
                         (true, false) => 0,
                     };
-                    let body = RwBody { readers_percent, load, outside, sleep_ns, seed };
+                    let readers = Percent::whole(readers_percent);
+                    let body = RwBody { readers, load, outside, sleep_ns, seed };
                     let over = |done: &RwThread| tally.over(done.reads + done.writes);
                     let done = rw_bench::sections::<L, Sim>(&lock, body, over);
                     torn.set(torn.get() + done.torn());
@@ -282,7 +283,7 @@ fn reading_threads(job: &Job) -> usize {
     let Workload::Rw { readers_percent, dedicated, .. } = job.workload else { return 0 };
     let spec = RwSpec {
         threads: job.threads,
-        readers_percent,
+        readers: Percent::whole(readers_percent),
         dedicated,
         load: 0,
         outside: 0,

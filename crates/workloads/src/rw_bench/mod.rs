@@ -6,9 +6,11 @@
 //! after. After the round the counter must equal the writes that the threads counted, and no
 //! reader may have seen it change: a lock that let a writer in beside anybody shows.
 
+use std::fmt;
 use std::hint::black_box;
 use std::io;
 use std::marker::PhantomData;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -71,14 +73,62 @@ impl BenchRwLock for NoRwLock {
     }
 }
 
+/// A percentage, to 0.0001 % exactly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Percent(u32);
+
+impl Percent {
+    /// The parts of a percent that are told apart.
+    const PARTS: u32 = 10_000;
+    /// Everything.
+    const ALL: u32 = 100 * Self::PARTS;
+
+    /// A whole percentage.
+    ///
+    /// # Panics
+    ///
+    /// It is above 100.
+    pub const fn whole(percent: u32) -> Self {
+        assert!(percent <= 100);
+        Percent(percent * Self::PARTS)
+    }
+
+    /// The percentage as a number.
+    pub fn as_f64(self) -> f64 {
+        f64::from(self.0) / f64::from(Self::PARTS)
+    }
+}
+
+impl fmt::Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_f64().fmt(f)
+    }
+}
+
+impl FromStr for Percent {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("'{text}' is no percentage; expected 0 to 100, such as 50 or 99.99");
+        let parts = text.parse::<f64>().map_err(|_| wrong())? * f64::from(Self::PARTS);
+        if !(0.0..=f64::from(Self::ALL)).contains(&parts) {
+            return Err(wrong());
+        }
+        if (parts - parts.round()).abs() > 1e-6 {
+            return Err(format!("'{text}' has more than 4 decimals"));
+        }
+        Ok(Percent(parts.round() as u32))
+    }
+}
+
 /// One round.
 #[derive(Clone, Copy, Debug)]
 pub struct RwSpec {
     /// Number of threads, at least 1.
     pub threads: usize,
-    /// Percentage of reads, 0 to 100; of threads that read, if dedicated (rounded; at least one
-    /// thread of each role, unless there is but one role).
-    pub readers_percent: u32,
+    /// Percentage of reads; of threads that read, if dedicated (rounded; at least one thread of
+    /// each role, unless there is but one role).
+    pub readers: Percent,
     /// Threads have roles.
     pub dedicated: bool,
     /// Units of [`pause`] inside each section.
@@ -92,10 +142,11 @@ pub struct RwSpec {
 impl RwSpec {
     /// Threads that only read, where they have roles.
     pub fn reading_threads(&self) -> usize {
-        let exact = (self.threads * self.readers_percent as usize + 50) / 100;
-        match self.readers_percent {
+        let all = Percent::ALL as usize;
+        let exact = (self.threads * self.readers.0 as usize + all / 2) / all;
+        match self.readers.0 {
             0 => 0,
-            100 => self.threads,
+            Percent::ALL => self.threads,
             _ if self.threads == 1 => exact,
             _ => exact.clamp(1, self.threads - 1),
         }
@@ -159,12 +210,12 @@ impl<L: BenchRwLock> RwBench for RwRunner<L> {
             // Ordering: Relaxed: a number for each thread.
             let id = ticket.fetch_add(1, Relaxed);
             let percent = match (spec.dedicated, id < readers) {
-                (false, _) => spec.readers_percent,
-                (true, true) => 100,
-                (true, false) => 0,
+                (false, _) => spec.readers,
+                (true, true) => Percent::whole(100),
+                (true, false) => Percent::whole(0),
             };
             let body = RwBody {
-                readers_percent: percent,
+                readers: percent,
                 load: spec.load,
                 outside: spec.outside,
                 sleep_ns: 0,
@@ -203,7 +254,7 @@ impl<L: BenchRwLock> RwBench for RwRunner<L> {
 #[derive(Clone, Copy, Debug)]
 pub struct RwBody {
     /// Percentage of reads.
-    pub readers_percent: u32,
+    pub readers: Percent,
     /// Units of [`Work::pause`] inside each section.
     pub load: u32,
     /// Units outside after each section.
@@ -231,7 +282,7 @@ pub fn sections<L: BenchRwLock, K: Work>(
     };
     // Ordering: Relaxed throughout: the lock orders the counter.
     loop {
-        if draw.percent() < body.readers_percent {
+        if draw.part() < body.readers.0 {
             done.torn += lock.read(|counter| {
                 let before = counter.load(Relaxed);
                 inside();
@@ -260,7 +311,7 @@ impl RwThread {
     }
 }
 
-/// Percentages at random, cheaply: xorshift, and the high bits of a product.
+/// Parts of [`Percent::ALL`] at random, cheaply: xorshift, and the high bits of a product.
 struct Draw(u64);
 
 impl Draw {
@@ -269,10 +320,10 @@ impl Draw {
     }
 
     #[inline(always)]
-    fn percent(&mut self) -> u32 {
+    fn part(&mut self) -> u32 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        (((self.0 >> 32) * 100) >> 32) as u32
+        (((self.0 >> 32) * u64::from(Percent::ALL)) >> 32) as u32
     }
 }

@@ -2,7 +2,8 @@ use super::*;
 
 fn spec(readers_percent: u32, dedicated: bool) -> RwSpec {
     let time = Duration::from_millis(20);
-    RwSpec { threads: 4, readers_percent, dedicated, load: 5, outside: 0, time }
+    let readers = Percent::whole(readers_percent);
+    RwSpec { threads: 4, readers, dedicated, load: 5, outside: 0, time }
 }
 
 struct Std(std::sync::RwLock<AtomicU64>);
@@ -60,6 +61,19 @@ fn roles_are_shared_out() {
 #[test]
 fn draws_are_about_what_was_asked() {
     let mut draw = Draw::new(3);
-    let below = (0..100_000).filter(|_| draw.percent() < 90).count();
+    let below = (0..100_000).filter(|_| draw.part() < Percent::whole(90).0).count();
     assert!((89_000..91_000).contains(&below), "{below}");
+}
+
+#[test]
+fn percentages_have_four_decimals() {
+    let read = |text: &str| text.parse::<Percent>();
+    for (text, parts) in [("0", 0), ("50", 500_000), ("99.99", 999_900), ("99.9999", 999_999)] {
+        assert_eq!(read(text), Ok(Percent(parts)));
+        assert_eq!(Percent(parts).to_string(), text);
+    }
+    assert_eq!(read("100"), Ok(Percent::whole(100)));
+    for wrong in ["", "x", "-1", "100.1", "101", "nan", "inf", "99.99999"] {
+        assert!(read(wrong).is_err(), "{wrong}");
+    }
 }
