@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
+use lockwright_lab::rw::registry::bias;
 use lockwright_lab::rw::registry::policy::{PRESETS, Switches};
 
 use crate::failure::Failure;
@@ -31,6 +32,8 @@ fn listing() -> String {
             .collect();
         let _ = writeln!(text, "\n{}\n  {}\n  {}", preset.name, preset.stage, on.join(", "));
     }
+    let _ =
+        writeln!(text, "\n{}\n  {}\n  a type of its own, BiasedRwLock", bias::NAME, bias::STAGE);
     text += "\nSwitches (numbers as in the kernel's series):\n\n";
     for (id, name, meaning, _) in Switches::OFF.list() {
         let _ = writeln!(text, "{name} ({id})\n  {meaning}");

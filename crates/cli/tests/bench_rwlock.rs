@@ -75,6 +75,20 @@ fn dedicated_threads_keep_to_their_roles() {
 }
 
 #[test]
+fn seldom_writes_are_a_fraction_of_a_percent_and_the_bias_shows() {
+    let output = bench()
+        .args(["--policy", "reader-biased", "--readers", "99.99", "--threads", "2"])
+        .args(["--secs", "0.1", "--rounds", "1", "--load", "1", "--events", "--no-uncontended"])
+        .output()
+        .unwrap();
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    for word in ["99.99 % reads", "lockwright-biased", "rwsem_bias_on"] {
+        assert!(text.contains(word), "{word} is missing:\n{text}");
+    }
+}
+
+#[test]
 fn a_lock_that_lets_everybody_in_is_condemned() {
     let broken = ["--include-broken", "--locks", "broken-no-exclusion", "--load", "200"];
     let output = bench()
@@ -93,6 +107,9 @@ fn bad_input_is_refused_in_one_line() {
         (&["--locks", "nolock"][..], "nolock"),
         (&["--policy", "v9"][..], "v9"),
         (&["--readers", "101"][..], "101"),
+        (&["--readers", "99.x"][..], "99.x"),
+        (&["--readers", "99.99999"][..], "decimals"),
+        (&["--readers", ""][..], "percentage"),
         (&["--threads", "0"][..], "at least 1 thread"),
         (&["--locks", ""][..], "empty"),
     ] {
@@ -105,7 +122,7 @@ fn policies_are_listed() {
     let output = Command::new(cargo_bin("lockwright")).arg("policies").output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     let text = stdout(&output);
-    for word in ["v5.3", "v5.11", "default", "handoff_ns", "P6"] {
+    for word in ["v5.3", "v5.11", "default", "reader-biased", "handoff_ns", "P6"] {
         assert!(text.contains(word), "{word} is missing:\n{text}");
     }
 }

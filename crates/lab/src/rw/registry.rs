@@ -1,7 +1,7 @@
 //! The reader-writer locks that can be measured.
 
-use lockwright::RawRwLock;
-pub use lockwright::rwlock_policy as policy;
+use lockwright::{RawBiasedRwLock, RawRwLock};
+pub use lockwright::{rwlock_bias as bias, rwlock_policy as policy};
 use lockwright_peers as peers;
 use lockwright_workloads::rw_bench::{BenchRwLock, LockApiRw, NoRwLock, RwBench, RwRunner};
 
@@ -41,6 +41,13 @@ const fn preset<W: policy::Policy + Send + Sync>(name: &'static str, kind: Kind)
 
 static OWN: &[RwSubject] = &[
     preset::<policy::Standard>("lockwright", Kind::Own),
+    RwSubject {
+        name: "lockwright-biased",
+        kind: Kind::Own,
+        about: bias::STAGE,
+        policy: Some(bias::NAME),
+        bench: const { &RwRunner::<LockApiRw<RawBiasedRwLock>>::NEW },
+    },
     preset::<policy::Fifo>("study-fifo", Kind::StudyObject),
     preset::<policy::Steal>("study-steal", Kind::StudyObject),
     preset::<policy::V5_2>("study-v5.2", Kind::StudyObject),
