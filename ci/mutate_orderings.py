@@ -33,7 +33,8 @@ from orderings import File
 from rustscan import FENCES
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-FILES = ["crates/locks/src/osq.rs", "crates/locks/src/mutex.rs", "crates/locks/src/mutex/*.rs"]
+FILES = ["crates/locks/src/osq.rs", "crates/locks/src/mutex.rs", "crates/locks/src/mutex/*.rs",
+         "crates/locks/src/biased/*.rs"]
 # Lints are capped because a weakening can leave an import unused.
 COMMAND = (
     "RUSTFLAGS='--cfg loom --cap-lints=warn' "

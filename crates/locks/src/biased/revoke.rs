@@ -1,7 +1,7 @@
 //! The writers' side: turning the bias off, waiting for biased readers, and what a revocation
 //! costs. Edges: see the parent module.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use lockwright_platform::{CELL_IN_USE, Me, Platform, Slot, Spin, Until, Word};
 
@@ -213,10 +213,11 @@ impl<P: Platform, W: Policy, const FIRST: u32> RawBiasedRwLock<P, W, FIRST> {
         let began = P::ticks();
         let me = if waits { P::enter() } else { None };
         let slot = me.as_ref().map_or(0, |me| me.slot().get());
-        // Ordering: Relaxed, init (published by [biased.off])
+        // Ordering: Relaxed, fenced (by the heavy fence below; without it the caller waits for nobody,
+        // and the bias is off already) (block)
         self.revoker.store(slot.into(), Relaxed);
-        // Ordering: Release, [biased.off]: pairs with the load in wake_revoker()
-        self.bias.0.store(bias & !ON, Release);
+        self.bias.0.store(bias & !ON, Relaxed);
+
         if was_on || waits {
             inc::<P>(Event::FenceHeavy);
             // Ordering: fence_heavy, [biased.dekker], [biased.sleep]: store-load, the bias and the
