@@ -111,7 +111,7 @@ pub type RwLockWriteGuard<'a, T, W = rwlock_policy::Standard> =
 pub type RwLockUpgradableReadGuard<'a, T, W = rwlock_policy::Standard> =
     lock_api::RwLockUpgradableReadGuard<'a, RawRwLock<W>, T>;
 
-/// A [`RwLock`] biased towards readers: for data that are read thousands of times for each write.
+/// A [`RwLock`] biased towards readers: for data that are read a thousand times and more for each write.
 ///
 /// A reader then writes no line that other readers write, so readers do not slow each other down; a
 /// writer that comes meanwhile takes some microseconds more. Where writes are more frequent the

@@ -121,8 +121,8 @@ fn an_eager_bias_over_other_policies_survives_everything_at_once() {
 
 #[test]
 fn the_default_survives_everything_at_once() {
-    survives::<Standard, 12>(100);
-    survives::<Standard, 12>(10_000);
+    survives::<Standard, 10>(100);
+    survives::<Standard, 10>(10_000);
 }
 
 /// In a child the biased readers of other threads do not exist; the caller's own do.
