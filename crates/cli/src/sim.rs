@@ -118,7 +118,13 @@ fn subjects(args: &SweepArgs, workload: &Workload) -> Result<Vec<&'static SimSub
             Failure::Usage(format!("unknown lock '{name}' for this workload; known: {known}"))
         })
     };
-    names.into_iter().map(find).collect()
+    let chosen: Vec<_> = names.into_iter().map(find).collect::<Result<_, _>>()?;
+    let writes = !matches!(workload, Workload::Rw { readers_percent: 100, .. });
+    if writes && chosen.iter().any(|subject| subject.name == "seqcount") {
+        let why = "seqcount has no writers here: it takes a workload of 100 % reads";
+        return Err(Failure::Usage(why.to_owned()));
+    }
+    Ok(chosen)
 }
 
 /// The machine as it is, or with some numbers changed down and up.

@@ -189,6 +189,8 @@ pub(crate) struct Engine {
     contended_at: Ps,
     pub counters: [u64; COUNTERS],
     pub hash: u64,
+    /// Numbers given out.
+    pub numbers: u64,
     pub handled: u64,
     pub wakes: u64,
     done: usize,
@@ -236,6 +238,7 @@ impl Engine {
             contended_at: 0,
             counters: [0; COUNTERS],
             hash: 0xcbf2_9ce4_8422_2325,
+            numbers: 0,
             handled: 0,
             wakes: 0,
             done: 0,
@@ -356,15 +359,15 @@ impl Engine {
         for other in watch.lines.into_iter().flatten().filter(|&other| Some(other) != line) {
             self.lines.forget(other, thread);
         }
-        if let Some((cpu, _)) = watch.holder {
-            if let Some(cpu) = self.cpus.get_mut(usize::from(cpu)) {
-                cpu.watchers.retain(|&other| other != thread);
-            }
+        if let Some((cpu, _)) = watch.holder
+            && let Some(cpu) = self.cpus.get_mut(usize::from(cpu))
+        {
+            cpu.watchers.retain(|&other| other != thread);
         }
-        if let Some(other) = watch.running {
-            if let Some(other) = self.threads.get_mut(usize::from(other)) {
-                other.watchers.retain(|&other| other != thread);
-            }
+        if let Some(other) = watch.running
+            && let Some(other) = self.threads.get_mut(usize::from(other))
+        {
+            other.watchers.retain(|&other| other != thread);
         }
     }
 
@@ -400,10 +403,10 @@ impl Engine {
         for line in watch.lines.into_iter().flatten() {
             self.lines.watch(line, me);
         }
-        if let Some((cpu, _)) = watch.holder {
-            if let Some(cpu) = self.cpus.get_mut(usize::from(cpu)) {
-                cpu.watchers.push(me);
-            }
+        if let Some((cpu, _)) = watch.holder
+            && let Some(cpu) = self.cpus.get_mut(usize::from(cpu))
+        {
+            cpu.watchers.push(me);
         }
         if let Some(other) = watch.running {
             self.threads[usize::from(other)].watchers.push(me);
@@ -568,11 +571,11 @@ impl Engine {
             self.cpus[cpu].queue.push_back(thread);
             self.queued += 1;
             // A spinner there has to learn that somebody waits for its CPU.
-            if let Some(current) = self.cpus[cpu].current {
-                if self.threads[usize::from(current)].state == State::Spinning {
-                    let at = self.cpus[cpu].slice_end.max(self.now);
-                    self.push(at, current, What::Slice);
-                }
+            if let Some(current) = self.cpus[cpu].current
+                && self.threads[usize::from(current)].state == State::Spinning
+            {
+                let at = self.cpus[cpu].slice_end.max(self.now);
+                self.push(at, current, What::Slice);
             }
             return cost;
         }

@@ -74,6 +74,8 @@ impl Records {
         // Ordering: Relaxed throughout: one OS thread.
         for record in &self.threads {
             record.words.iter().for_each(|word| word.0.store(0, Ordering::Relaxed));
+            let cells = record.cells.held.iter().chain(&record.cells.tallies);
+            cells.for_each(|word| word.0.store(0, Ordering::Relaxed));
         }
         for record in &self.locks {
             record.halves.iter().for_each(|word| word.0.store(0, Ordering::Relaxed));
@@ -348,6 +350,21 @@ impl Platform for Sim {
 
     fn leave(slot: Slot, _borrowed: bool) {
         with(|engine| engine.threads[usize::from(index(slot))].inside = false);
+    }
+
+    fn here() -> Option<Slot> {
+        with(|engine| Slot::new(engine.current + 1))
+    }
+
+    fn highest_slot() -> u16 {
+        with(|engine| engine.threads.len() as u16)
+    }
+
+    fn number() -> u64 {
+        with(|engine| {
+            engine.numbers += 1;
+            engine.numbers
+        })
     }
 
     fn cpu() -> u16 {

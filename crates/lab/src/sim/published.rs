@@ -272,24 +272,6 @@ fn verdicts(name: &str, cells: &[Cell]) -> Vec<Verdict> {
                 loss >= 14.0,
             );
         }
-        "mutex-aim7-high-systime" => {
-            let of = |nodes: u32, ht: &str| {
-                get(&format!("{nodes} nodes, hyper-threading {ht}"), "after/before")
-            };
-            let (on, off) = (of(8, "on"), of(8, "off"));
-            say(
-                "tests before exchanges gain 3.4 to 4 times on 8 nodes",
-                format!("{on:.2} with, {off:.2} without hyper-threading"),
-                on >= 2.0 && off >= 1.7,
-            );
-            let small = [of(2, "on"), of(2, "off"), of(1, "on"), of(1, "off")];
-            let far = small.into_iter().map(|r| r.ln().abs()).fold(0.0, f64::max).exp();
-            say(
-                "and nothing on 1 and 2 (within 5 %)",
-                format!("up to {far:.2} times"),
-                far <= 1.05,
-            );
-        }
         "lkp-mutex-vs-rwsem" => {
             let switches = get("voluntary_context_switches", "fifo/steal");
             say(

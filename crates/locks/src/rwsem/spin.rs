@@ -150,6 +150,9 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             if attempt(self) {
                 return true;
             }
+            if now != Owner::Null {
+                nulls = 0;
+            }
             let limit = match now {
                 Owner::Writer => {
                     before = now;

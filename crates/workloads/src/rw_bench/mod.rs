@@ -131,7 +131,7 @@ pub struct RwSpec {
     pub readers: Percent,
     /// Threads have roles.
     pub dedicated: bool,
-    /// Units of [`pause`] inside each section.
+    /// Units of [`Work::pause`] inside each section.
     pub load: u32,
     /// Units outside after each section.
     pub outside: u32,

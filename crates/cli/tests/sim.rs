@@ -1,0 +1,131 @@
+//! `lockwright sim` and `lockwright machines` as their users meet them.
+
+mod support;
+
+use std::fs;
+
+use assert_cmd::Command;
+use assert_cmd::cargo::cargo_bin;
+use predicates::str::contains;
+use support::{files, refused, stdout};
+
+fn lockwright(arguments: &[&str]) -> Command {
+    let mut command = Command::new(cargo_bin("lockwright"));
+    command.args(arguments);
+    command
+}
+
+/// A sweep that takes a moment.
+const SMALL: [&str; 6] = ["sim", "--seeds", "1", "--threads", "3,20", "--quiet"];
+
+fn sweep(arguments: &[&str]) -> Command {
+    let mut command = lockwright(&SMALL);
+    command.args(arguments);
+    command
+}
+
+fn json(arguments: &[&str]) -> serde_json::Value {
+    let output = sweep(arguments).args(["--json", "-"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(output.stderr.is_empty(), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn machines_are_listed_and_shown_in_the_form_that_is_read() {
+    lockwright(&["machines"]).assert().success().stdout(contains("ivybridge-ex-8s"));
+    let output = lockwright(&["machines", "skylake-2s"]).output().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mine.toml");
+    fs::write(&file, &output.stdout).unwrap();
+    let mine = json(&["--machine", file.to_str().unwrap(), "--ms", "1", "--policy", "v5.3"]);
+    let theirs = json(&["--machine", "skylake-2s", "--ms", "1", "--policy", "v5.3"]);
+    assert_eq!(mine["variants"], theirs["variants"]);
+    refused(&mut lockwright(&["machines", "nobody"]), "unknown machine 'nobody'");
+}
+
+/// Every lock on every workload, and the same in another process.
+#[test]
+fn every_lock_runs_and_a_run_can_be_repeated() {
+    let rwlocks = "fifo,steal,v5.2,handoff,handoff-at-once,wake-all,reader-spin,timed-spin,v5.3,\
+                   v5.4,anti-starvation,reader-steal,limit-rspin,v5.11,early-transfer,default";
+    let mutexes =
+        "mutex,mutex-latency,mutex-atomic,mutex-kernel,mutex-2013-before,mutex-2013-after";
+    for (workload, locks) in
+        [("rwlock", rwlocks), ("page-fault", rwlocks), ("mutex", mutexes), ("users", mutexes)]
+    {
+        let arguments = ["--workload", workload, "--policy", locks, "--ms", "4"];
+        let value = json(&arguments);
+        assert_eq!(value, json(&arguments), "{workload}: another process, another run");
+        for result in value["variants"][0]["results"].as_array().unwrap() {
+            let (lock, kops) = (&result["lock"], result["kops"].as_f64().unwrap());
+            assert!(kops > 0.0, "{workload}: {lock} did nothing");
+        }
+    }
+    let seqcount = json(&["--ms", "1", "--readers", "100", "--policy", "seqcount"]);
+    assert!(seqcount["variants"][0]["results"][0]["kops"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn a_sweep_shows_what_it_is_asked_for() {
+    let output = sweep(&["--ms", "1", "--dedicated", "--events", "--vary", "latency=+-20%"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = stdout(&output);
+    for word in
+        ["20 threads", "v5.11", "transfers/op", "rwsem_", "latency - 20 %", "latency + 20 %"]
+    {
+        assert!(
+            text.replace("-20", "- 20").replace("+20", "+ 20").contains(word),
+            "{word}:\n{text}"
+        );
+    }
+}
+
+#[test]
+fn wrong_arguments_are_refused() {
+    refused(&mut sweep(&["--machine", "nobody"]), "unknown machine 'nobody'");
+    refused(&mut sweep(&["--ms", "0"]), "--ms");
+    refused(&mut sweep(&["--machine", "./missing.toml"]), "cannot read ./missing.toml");
+    refused(&mut sweep(&["--policy", "mutex"]), "unknown lock 'mutex' for this workload");
+    refused(&mut sweep(&["--policy", "seqcount"]), "100 % reads");
+    refused(&mut sweep(&["--readers", "101"]), "--readers");
+    refused(&mut sweep(&["--threads", "0"]), "at least 1 thread");
+    refused(&mut sweep(&["--threads", "20001"]), "at most 20000");
+    refused(&mut sweep(&["--vary", "latency"]), "NAME=PERCENT");
+    refused(&mut sweep(&["--vary", "lat=5"]), "unknown number 'lat'");
+    refused(&mut sweep(&["--vary", "topology=5"]), "unknown number 'topology'");
+    refused(&mut sweep(&["--json", "/missing/x.json"]), "cannot write");
+    refused(&mut lockwright(&["sim", "published", "nobody"]), "unknown table 'nobody'");
+    refused(&mut lockwright(&["sim", "published", "osq-unixbench"]), "is not simulated");
+}
+
+#[test]
+fn a_bad_machine_file_is_refused_with_line_and_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bad.toml");
+    let good = lockwright(&["machines", "skylake-2s"]).output().unwrap().stdout;
+    let good = String::from_utf8(good).unwrap();
+    for (old, new, why) in [
+        ("[latency.far]", "[latency.fra]", "fra"),
+        ("name = ", "name ", "line 1: "),
+        ("value = 20.0", "value = -20.0", "topology.cores is -20"),
+    ] {
+        assert!(good.contains(old), "{old}");
+        fs::write(&file, good.replacen(old, new, 1)).unwrap();
+        refused(&mut sweep(&["--machine", file.to_str().unwrap()]), why);
+    }
+    assert_eq!(files(folder.path()), ["bad.toml"]);
+}
+
+#[test]
+fn published_figures_stand_beside_simulated_ones() {
+    let arguments = ["sim", "published", "osq-epyc7551-locktorture", "--quick", "--quiet"];
+    let output = lockwright(&arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = stdout(&output);
+    for word in ["64 writers", "21047265", "rank correlation", "Not simulated:", "osq-fxmark-64"] {
+        assert!(text.contains(word), "{word}:\n{text}");
+    }
+}
