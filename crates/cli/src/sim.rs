@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use lockwright_lab::sim::batch::{self, Ended, Task};
+use lockwright_lab::sim::host::host;
 use lockwright_lab::sim::job::{Job, Workload, wants_rwlock};
 use lockwright_lab::sim::published;
 use lockwright_lab::sim::report;
@@ -45,6 +46,7 @@ pub fn machines(args: &MachinesArgs) -> Result<ExitCode, Failure> {
                 let (name, cpus) = (&machine.name, machine.cpus());
                 let _ = writeln!(text, "{name:<20} {cpus:>5} CPUs  {}", machine.about);
             }
+            text += "host                       this machine, measured when it is asked for\n";
         }
     }
     Target::Stdout.write(text.as_bytes())?;
@@ -52,10 +54,17 @@ pub fn machines(args: &MachinesArgs) -> Result<ExitCode, Failure> {
 }
 
 fn built_in(name: &str) -> Result<Machine, Failure> {
+    if name == "host" {
+        let why = "cannot measure this machine: it has one CPU, or threads cannot be placed";
+        return host().ok_or_else(|| Failure::Environment(why.to_owned()));
+    }
     let all = Machine::built_in();
     let names: Vec<_> = all.iter().map(|machine| machine.name.clone()).collect();
     all.into_iter().find(|machine| machine.name == name).ok_or_else(|| {
-        Failure::Usage(format!("unknown machine '{name}'; known: {}, or a file", names.join(", ")))
+        Failure::Usage(format!(
+            "unknown machine '{name}'; known: host, {}, or a file",
+            names.join(", ")
+        ))
     })
 }
 

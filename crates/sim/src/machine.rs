@@ -58,6 +58,11 @@ macro_rules! machine {
                 vec![$($((concat!(stringify!($section), ".", stringify!($field)), &self.$section.$field)),*),*]
             }
 
+            /// The same, to change them.
+            pub fn numbers_mut(&mut self) -> Vec<(&'static str, &mut Given)> {
+                vec![$($((concat!(stringify!($section), ".", stringify!($field)), &mut self.$section.$field)),*),*]
+            }
+
             /// The number with this name, to vary it.
             pub fn number_mut(&mut self, name: &str) -> Option<&mut Given> {
                 match name {

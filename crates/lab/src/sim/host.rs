@@ -1,0 +1,36 @@
+//! The machine at hand as a simulated one: as far as a ping-pong and a clock can tell.
+
+use lockwright_sim::Machine;
+use lockwright_workloads::work;
+
+/// A machine with the CPUs that this process may use, all in one cluster; PAUSE and line transfers
+/// are measured (takes some 20 ms), the rest is the template's and says so. `None`: there is but one
+/// CPU, or threads cannot be placed.
+pub fn host() -> Option<Machine> {
+    let mut machine = Machine::built_in().into_iter().find(|m| m.name == "sapphire-rapids-2s")?;
+    let (pause, trip) = (work::pause_ns(), work::line_transfer_ns()?);
+    let cpus = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    // A trip is a read and then a write of a line that is elsewhere, and what both cost by themselves.
+    let core = &machine.core;
+    let own = 2.0 * core.load.value + core.store.value + 3.0 * core.path.value + pause / 2.0;
+    let line = ((trip - own) / 2.0).max(1.0);
+    let measured = [
+        ("core.pause", pause, "measured here"),
+        ("core.poll", pause + 8.0, "measured PAUSE and 8 ns of other instructions"),
+        ("latency.cluster", line, "measured here: half of a ping-pong's one-way trip"),
+        ("topology.sockets", 1.0, "all CPUs as one cluster"),
+        ("topology.cores", cpus as f64, "CPUs this process may use"),
+        ("topology.threads", 1.0, "siblings are not told apart"),
+    ];
+    for (_, given) in machine.numbers_mut() {
+        given.source = format!("sapphire-rapids-2s: {}", given.source);
+    }
+    for (name, value, source) in measured {
+        let given = machine.number_mut(name)?;
+        given.value = value;
+        given.source = source.to_owned();
+    }
+    machine.name = "host".to_owned();
+    machine.about = format!("this machine, {cpus} CPUs");
+    Some(machine)
+}
