@@ -100,7 +100,8 @@ fn a_ping_pong_takes_two_transfers_and_half_a_pause() {
     }
 }
 
-/// Many writers of one line: it goes round at the speed of its transfers, however many there are.
+/// Many writers of one line: it goes round at the speed of its transfers, however many there are. The
+/// requests are all under way, so a turn takes the other half of a transfer.
 #[test]
 fn a_saturated_line_is_bound_by_its_transfers() {
     let machine = steady("cascadelake-2s");
@@ -109,21 +110,21 @@ fn a_saturated_line_is_bound_by_its_transfers() {
         let body = || {
             let word = Rc::clone(&word);
             let body = move || {
-                for _ in 0..200 {
+                for _ in 0..2_000 {
                     word.0.fetch_add(1, AcqRel);
                 }
             };
             Box::new(body) as Box<dyn FnOnce()>
         };
         let outcome = run(&machine, SETUP, (0..count).map(|_| body()).collect()).unwrap();
-        assert_eq!(word.0.load(Relaxed), 200 * count, "no addition is lost");
-        200.0 * count as f64 / outcome.time.as_nanos() as f64
+        assert_eq!(word.0.load(Relaxed), 2_000 * count, "no addition is lost");
+        2_000.0 * count as f64 / outcome.time.as_nanos() as f64
     };
-    let most = 1.0 / machine.latency.cluster.value;
-    // Threads start up to 20 us apart.
+    let most = 2.0 / machine.latency.cluster.value;
+    // Threads start up to 20 us apart, and the last ones are fewer.
     for count in [8, 24] {
         let seen = rate(count);
-        assert!(seen < 1.6 * most && seen > 0.4 * most, "{count}: {seen}, at most {most} per ns");
+        assert!(seen < 1.1 * most && seen > 0.8 * most, "{count}: {seen}, {most} per ns expected");
     }
 }
 
