@@ -7,8 +7,8 @@
 //! cannot succeed still takes the line from the owner.
 //!
 //! *Differs from the kernel in*: the owner word holds a sequence number and a CPU, not a task;
-//! spinning ends after 25 us, which stands for "reschedule pending" where the platform cannot tell; wait list and wait lock are
-//! those of a [contention record](crate::record).
+//! spinning ends after 25 us, which stands for "reschedule pending" where the platform cannot
+//! tell; wait list and wait lock are those of a [contention record](crate::record).
 //!
 //! *Guarantees*: mutual exclusion. *Does not guarantee*: any order or bound (starvation is
 //! possible), safe destruction by the next owner. *Cost*: 16 bytes; atomic operations on `count`
@@ -38,6 +38,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use lockwright_platform::{Holder, Me, Pace, Platform, Shield, Spin, Until, Word, ZeroWord};
 
+use crate::osq;
 use crate::record::{Finally, Guarded, attach, state};
 
 /// The three switches of commit 0dc8c730c9.
@@ -215,7 +216,7 @@ impl<P: Platform, T: Tests> CountMutex<P, T> {
         if P::spinner_cap() == 0 {
             return false;
         }
-        let end = if P::TELLS_RESCHED { u64::MAX } else { P::ticks() + P::ticks_of(SPIN_NS) };
+        let end = osq::spin_end::<P>(SPIN_NS, true);
         loop {
             // Ordering: Relaxed, hint (the exchange decides)
             let owner = self.owner.load(Relaxed);

@@ -88,6 +88,15 @@ pub fn lock<P: Platform>(tail: &Tail<P>, me: &Me<P>, until: Until) -> bool {
     head
 }
 
+/// When a spin that begins now ends at the latest, in ticks: after `ns`, or, if it lasts until the
+/// scheduler wants the CPU and the platform tells that, never.
+pub(crate) fn spin_end<P: Platform>(ns: u64, until_resched: bool) -> u64 {
+    if until_resched && P::TELLS_RESCHED {
+        return u64::MAX;
+    }
+    P::ticks().saturating_add(P::ticks_of(ns))
+}
+
 /// Passes the queue on to the next in line, if any.
 pub fn unlock<P: Platform>(tail: &Tail<P>, me: &Me<P>) {
     let slot = me.slot().get();

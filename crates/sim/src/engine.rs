@@ -5,19 +5,18 @@
 //! queued. All of a simulation happens on one OS thread, so each operation takes effect at one
 //! instant: histories are sequentially consistent.
 //!
-//! *Scheduler*: a queue for each CPU; a thread that has run for a slice gives way to one that waits;
-//! a woken thread goes to the CPU it ran on, or to the nearest idle one; a CPU without work takes
-//! from the nearest queue that has some. A wake-up costs the waker the search and the line of the
-//! other CPU's queue, and the woken the interrupt and the CPU's way out of its sleep.
-//!
-//! *Audits*, always on: no spinner that would not hear of a write to its line; no end while a thread
-//! has work left; a run that does not end says which thread waits for what.
+//! Who runs where is `scheduler`'s, what is checked all the time `audit`'s.
+
+mod audit;
+mod scheduler;
+mod turn;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::fmt::Write;
 
 use lockwright_platform::COUNTERS;
+
+pub(crate) use turn::Turn;
 
 use crate::layout::{Layout, Ps};
 use crate::lines::{Access, Lines};
@@ -65,52 +64,6 @@ pub(crate) struct Watch {
     pub pace: Ps,
 }
 
-/// What a thread has read since it last paused, if it only read.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Turn {
-    read: [(usize, u64); 4],
-    count: usize,
-    spoiled: bool,
-    before: Option<([(usize, u64); 4], usize)>,
-}
-
-impl Turn {
-    pub fn note(&mut self, address: usize, value: u64) {
-        match self.read.get_mut(self.count) {
-            Some(next) => *next = (address, value),
-            None => self.spoiled = true,
-        }
-        self.count += 1;
-    }
-
-    /// The thread wrote something: this is no polling.
-    pub fn spoil(&mut self) {
-        self.spoiled = true;
-    }
-
-    /// Begins the next turn. `Some`: this one was as the last; up to two lines' addresses.
-    pub fn ends(&mut self) -> Option<[Option<usize>; 2]> {
-        let this = std::mem::take(self);
-        if this.spoiled || this.count == 0 {
-            return None;
-        }
-        self.before = Some((this.read, this.count));
-        if this.before != self.before {
-            return None;
-        }
-        let first = this.read[0].0;
-        let mut others = this.read[..this.count].iter().map(|read| read.0);
-        let second = others.find(|address| address >> 6 != first >> 6);
-        let elsewhere = |address: usize| {
-            address >> 6 != first >> 6 && second.is_none_or(|second| address >> 6 != second >> 6)
-        };
-        if this.read[..this.count].iter().any(|read| elsewhere(read.0)) {
-            return None;
-        }
-        Some([Some(first), second])
-    }
-}
-
 pub(crate) struct Thread {
     turn: Turn,
     state: State,
@@ -154,8 +107,6 @@ enum What {
     Resume,
     /// A sleeper's or spinner's time is over.
     Deadline,
-    /// The thread's CPU has come to it.
-    Start,
     /// A spinner's slice is over.
     Slice,
 }
@@ -292,8 +243,13 @@ impl Engine {
     }
 
     pub fn should_yield(&self) -> bool {
-        let cpu = &self.cpus[usize::from(self.cpu())];
-        !cpu.queue.is_empty() && self.now >= cpu.slice_end
+        self.is_due(self.current, self.now)
+    }
+
+    /// Whether a thread that goes on at `at` on its CPU has to give way first.
+    fn is_due(&self, thread: u16, at: Ps) -> bool {
+        let cpu = &self.cpus[usize::from(self.threads[usize::from(thread)].cpu)];
+        at >= cpu.slice_end && !cpu.queue.is_empty()
     }
 
     fn push(&mut self, at: Ps, thread: u16, what: What) {
@@ -307,7 +263,7 @@ impl Engine {
     /// Goes on at `at`.
     pub fn until(&mut self, at: Ps) -> bool {
         let due = self.events.peek().map_or(self.limit, |Reverse(next)| next.at.min(self.limit));
-        if at < due && !self.must_switch(at) {
+        if at < due && !self.is_due(self.current, at) {
             self.now = at;
             return false;
         }
@@ -315,12 +271,6 @@ impl Engine {
         self.threads[usize::from(me)].why = Why::Done;
         self.push(at, me, What::Resume);
         true
-    }
-
-    /// Whether a thread that goes on at `at` has to give way first.
-    fn must_switch(&self, at: Ps) -> bool {
-        let cpu = &self.cpus[usize::from(self.cpu())];
-        at >= cpu.slice_end && !cpu.queue.is_empty()
     }
 
     /// So much processor time, in which the thread may be preempted.
@@ -457,159 +407,6 @@ impl Engine {
         true
     }
 
-    /// A running thread goes to the end of its CPU's queue.
-    fn make_ready(&mut self, thread: u16, why: Why) {
-        let t = &mut self.threads[usize::from(thread)];
-        t.state = State::Ready(why);
-        t.epoch += 1;
-        let cpu = usize::from(t.cpu);
-        self.cpus[cpu].queue.push_back(thread);
-        self.queued += 1;
-        self.leave_cpu(thread);
-    }
-
-    /// The thread's state says already that it does not run.
-    fn leave_cpu(&mut self, thread: u16) {
-        let now = self.now;
-        let t = &mut self.threads[usize::from(thread)];
-        t.ran += now - t.since;
-        let (cpu, watchers) = (t.cpu, std::mem::take(&mut t.watchers));
-        let c = &mut self.cpus[usize::from(cpu)];
-        c.stamp += 1;
-        c.current = None;
-        let of_cpu = std::mem::take(&mut c.watchers);
-        for watcher in watchers.into_iter().chain(of_cpu) {
-            if self.threads[usize::from(watcher)].state == State::Spinning {
-                self.unwatch(watcher, None);
-                let at = now + self.layout.pause;
-                self.go_on(watcher, Why::Stopped, at);
-            }
-        }
-        self.dispatch(usize::from(cpu), self.layout.switch);
-    }
-
-    /// A CPU without a thread takes the next, from its own queue or the nearest that has one.
-    fn dispatch(&mut self, cpu: usize, after: Ps) {
-        let mut thread = self.cpus[cpu].queue.pop_front();
-        let mut moved = 0;
-        if thread.is_none() && self.queued > 0 {
-            for i in 0..self.cpus[cpu].neighbours.len() {
-                let other = usize::from(self.cpus[cpu].neighbours[i]);
-                let free = self.cpus[other]
-                    .queue
-                    .iter()
-                    .position(|&id| !self.threads[usize::from(id)].pinned);
-                if let Some(position) = free {
-                    thread = self.cpus[other].queue.remove(position);
-                    moved = self.layout.migrate + self.layout.search * (i as Ps + 1);
-                    break;
-                }
-            }
-        }
-        match thread {
-            Some(thread) => {
-                self.queued -= 1;
-                self.place(thread, cpu, after + moved);
-            }
-            None => {
-                self.note_contention();
-                self.idle_cpus += 1;
-                self.cpus[cpu].idle_since = self.now;
-            }
-        }
-    }
-
-    /// A ready thread gets a free CPU, and goes on there after so much time.
-    fn place(&mut self, thread: u16, cpu: usize, after: Ps) {
-        let slice = self.layout.slice;
-        let t = &mut self.threads[usize::from(thread)];
-        let State::Ready(why) = t.state else { unreachable!("{thread} is not ready") };
-        t.state = State::Running;
-        t.why = why;
-        t.cpu = cpu as u16;
-        t.since = self.now;
-        let c = &mut self.cpus[cpu];
-        c.current = Some(thread);
-        c.slice_end = self.now + after + slice;
-        self.push(self.now + after, thread, What::Start);
-    }
-
-    fn note_contention(&mut self) {
-        let idle = self.idle_cpus.min(self.parked) as Ps;
-        self.idle_contended += (self.now - self.contended_at) * idle;
-        self.contended_at = self.now;
-    }
-
-    /// Makes a sleeping thread ready; returns what that costs the one who does it.
-    fn wake(&mut self, thread: u16, why: Why, waker: Option<usize>) -> Ps {
-        self.note_contention();
-        self.parked -= 1;
-        let t = &mut self.threads[usize::from(thread)];
-        t.state = State::Ready(why);
-        t.epoch += 1;
-        let (home, pinned) = (usize::from(t.cpu), t.pinned);
-        let mut cost = 0;
-        let mut cpu = home;
-        if self.cpus[home].current.is_some() && !pinned && self.idle_cpus > 0 {
-            for (i, &other) in self.cpus[home].neighbours.iter().enumerate() {
-                if self.cpus[usize::from(other)].current.is_none() {
-                    cpu = usize::from(other);
-                    cost += self.layout.search * (i as Ps + 1);
-                    break;
-                }
-            }
-        }
-        if let Some(waker) = waker {
-            self.wakes += 1;
-            let core = self.layout.core(waker);
-            let line = self.cpus[cpu].queue_line;
-            let at = self.now + cost;
-            let got = self.lines.access(&self.layout, &mut self.rng, line, core, Access::Rmw, at);
-            cost += self.layout.wake + (got - at);
-        }
-        if self.cpus[cpu].current.is_some() {
-            self.cpus[cpu].queue.push_back(thread);
-            self.queued += 1;
-            // A spinner there has to learn that somebody waits for its CPU.
-            if let Some(current) = self.cpus[cpu].current
-                && self.threads[usize::from(current)].state == State::Spinning
-            {
-                let at = self.cpus[cpu].slice_end.max(self.now);
-                self.push(at, current, What::Slice);
-            }
-            return cost;
-        }
-        self.idle_cpus -= 1;
-        let c = &mut self.cpus[cpu];
-        let slept = self.now - c.idle_since;
-        c.idle += slept;
-        let l = &self.layout;
-        let exit = match slept {
-            _ if slept < l.polls => 0,
-            _ if slept < l.deep_after => l.interrupt + l.exit_shallow,
-            _ => l.interrupt + l.exit_deep,
-        };
-        let moved = if cpu == home { 0 } else { l.migrate };
-        let after = cost + exit + l.switch + moved;
-        self.place(thread, cpu, after);
-        cost
-    }
-
-    /// Leaves a token for a thread, and wakes it if it sleeps; the running thread pays. Whether it
-    /// slept, and whether the running thread must suspend itself.
-    pub fn unpark(&mut self, thread: u16) -> (bool, bool) {
-        if usize::from(thread) >= self.threads.len() {
-            return (false, false);
-        }
-        if self.threads[usize::from(thread)].state != State::Parked(true) {
-            self.threads[usize::from(thread)].token = true;
-            return (false, false);
-        }
-        let waker = usize::from(self.cpu());
-        let cost = self.wake(thread, Why::Token, Some(waker));
-        (true, self.until(self.now + cost))
-    }
-
     /// The running thread has ended.
     pub fn end(&mut self) {
         let me = self.current;
@@ -655,8 +452,8 @@ impl Engine {
             }
             let id = event.thread;
             match (event.what, thread.state) {
-                (What::Resume | What::Start, State::Running) => {
-                    if self.at_slice_end(id) {
+                (What::Resume, State::Running) => {
+                    if self.is_due(id, self.now) {
                         let why = self.threads[usize::from(id)].why;
                         self.threads[usize::from(id)].involuntary += 1;
                         self.make_ready(id, why);
@@ -674,7 +471,7 @@ impl Engine {
                     self.unwatch(id, None);
                     self.go_on(id, Why::Deadline, self.now);
                 }
-                (What::Slice, State::Spinning) if self.at_slice_end(id) => {
+                (What::Slice, State::Spinning) if self.is_due(id, self.now) => {
                     self.unwatch(id, None);
                     let t = &mut self.threads[usize::from(id)];
                     if t.watch.resched {
@@ -688,40 +485,6 @@ impl Engine {
                 _ => {}
             }
         }
-    }
-
-    fn at_slice_end(&self, thread: u16) -> bool {
-        let cpu = &self.cpus[usize::from(self.threads[usize::from(thread)].cpu)];
-        !cpu.queue.is_empty() && self.now >= cpu.slice_end
-    }
-
-    fn audit(&self) -> Result<(), String> {
-        for (id, thread) in self.threads.iter().enumerate() {
-            let deaf = |&line: &u32| !self.lines.hears(line, id as u16);
-            if thread.state == State::Spinning && thread.watch.lines.iter().flatten().any(deaf) {
-                return Err(format!("thread {id} spins on a line and would not hear of a write"));
-            }
-        }
-        Ok(())
-    }
-
-    /// Who waits for what, for messages.
-    fn waiters(&self) -> String {
-        let mut text = String::new();
-        for (id, thread) in self.threads.iter().enumerate() {
-            if thread.state != State::Done {
-                let _ = write!(text, "thread {id} on CPU {} is {:?}", thread.cpu, thread.state);
-                if thread.state == State::Spinning {
-                    let _ = write!(text, " ({:?})", thread.watch);
-                }
-                text += "; ";
-            }
-            if text.len() > 2_000 {
-                text += "and more";
-                break;
-            }
-        }
-        text
     }
 
     /// Time that CPUs were idle, in all, and while threads slept.

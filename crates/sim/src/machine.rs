@@ -62,14 +62,6 @@ macro_rules! machine {
             pub fn numbers_mut(&mut self) -> Vec<(&'static str, &mut Given)> {
                 vec![$($((concat!(stringify!($section), ".", stringify!($field)), &mut self.$section.$field)),*),*]
             }
-
-            /// The number with this name, to vary it.
-            pub fn number_mut(&mut self, name: &str) -> Option<&mut Given> {
-                match name {
-                    $($(concat!(stringify!($section), ".", stringify!($field)) => Some(&mut self.$section.$field),)*)*
-                    _ => None,
-                }
-            }
         }
     };
 }
@@ -216,6 +208,11 @@ impl Machine {
             .iter()
             .map(|text| Machine::parse(text).unwrap_or_else(|e| panic!("built-in machine: {e}")))
             .collect()
+    }
+
+    /// The number with this name, to vary it.
+    pub fn number_mut(&mut self, name: &str) -> Option<&mut Given> {
+        self.numbers_mut().into_iter().find(|(other, _)| *other == name).map(|(_, given)| given)
     }
 
     /// The same machine with a part of its sockets, or without hyper-threading.

@@ -427,9 +427,3 @@ fn sample(job: &Job, outcome: &Outcome, counts: &[(u64, u64)], split: usize) -> 
 pub fn wants_rwlock(workload: &Workload) -> bool {
     matches!(workload, Workload::Rw { .. } | Workload::PageFault { .. })
 }
-
-/// Keeps the trait that the bodies are generic over in sight of the documentation.
-const _: fn() = || {
-    fn is_work<K: Work>() {}
-    is_work::<Sim>();
-};

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::batch::{self, Ended, Result, Task};
-use super::tables::{LEFT_OUT, Plan, Rows, Source, TABLES};
+use super::tables::{LEFT_OUT, Plan, Rows, Sheet, Source, TABLES};
 
 /// One figure.
 #[derive(Clone, Debug, Serialize)]
@@ -66,10 +66,8 @@ pub fn left_out() -> &'static [(&'static str, &'static str)] {
 
 /// How many runs the tables of these names take.
 pub fn run_count(tables: &[&str], quick: bool, seeds: u64) -> u64 {
-    chosen(tables)
-        .map(|table| 2 * (table.plans)(&Rows::read(table.csv), quick).len() as u64)
-        .sum::<u64>()
-        * seeds
+    let runs = chosen(tables).map(|table| (table.plans)(&Rows::read(table.csv), quick).tasks.len());
+    runs.sum::<usize>() as u64 * seeds
 }
 
 fn chosen(names: &[&str]) -> impl Iterator<Item = &'static Source> {
@@ -88,50 +86,36 @@ pub fn simulate(
     stop: &(dyn Fn() -> bool + Sync),
     step: &(dyn Fn() + Sync),
 ) -> std::result::Result<Vec<Table>, Ended> {
-    let sources: Vec<(&Source, Rows, Vec<Plan>)> = chosen(names)
+    let sheets: Vec<(&Source, Rows, Sheet)> = chosen(names)
         .map(|source| {
             let rows = Rows::read(source.csv);
-            let plans = (source.plans)(&rows, quick);
-            (source, rows, plans)
+            let sheet = (source.plans)(&rows, quick);
+            (source, rows, sheet)
         })
         .collect();
-    let tasks: Vec<Task> = sources
-        .iter()
-        .flat_map(|(_, _, plans)| plans)
-        .flat_map(|plan| [plan.task.clone(), plan.first.clone()])
-        .collect();
-    let mut results =
-        Results { tasks: &tasks, of: batch::carry_out(&tasks, seeds, stop, step)?.into_iter() };
-    Ok(sources
-        .iter()
-        .map(|(source, rows, plans)| table(source, rows, plans, &mut results))
-        .collect())
+    let tasks: Vec<Task> =
+        sheets.iter().flat_map(|(_, _, sheet)| sheet.tasks.iter().cloned()).collect();
+    let results = batch::carry_out(&tasks, seeds, stop, step)?;
+    let mut left = results.as_slice();
+    let tables = sheets.iter().map(|(source, rows, sheet)| {
+        let (own, others) = left.split_at(sheet.tasks.len());
+        left = others;
+        table(source, rows, &sheet.plans, own)
+    });
+    Ok(tables.collect())
 }
 
-/// The results in the order of their tasks.
-struct Results<'a> {
-    tasks: &'a [Task],
-    of: std::vec::IntoIter<Result>,
-}
-
-impl Results<'_> {
-    fn next(&mut self) -> Result {
-        debug_assert!(self.of.len() <= self.tasks.len());
-        self.of.next().expect("a result for each task")
-    }
-}
-
-fn table(source: &Source, rows: &Rows, plans: &[Plan], results: &mut Results) -> Table {
+fn table(source: &Source, rows: &Rows, plans: &[Plan], results: &[Result]) -> Table {
     let cells: Vec<Cell> = plans
         .iter()
         .map(|plan| {
-            let (result, first) = (results.next(), results.next());
+            let (result, first) = (&results[plan.task], &results[plan.first]);
             Cell {
                 row: plan.row.clone(),
                 column: plan.column,
                 lock: result.lock,
                 published: plan.published,
-                simulated: plan.figure.of(&result, &first),
+                simulated: plan.figure.of(result, first),
                 cv: result.cv,
             }
         })

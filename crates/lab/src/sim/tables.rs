@@ -64,9 +64,24 @@ pub(super) struct Plan {
     pub column: &'static str,
     pub published: f64,
     pub figure: Figure,
-    pub task: Task,
-    /// The run that ratios refer to.
-    pub first: Task,
+    /// Index of the run in its sheet.
+    pub task: usize,
+    /// Of the run that ratios refer to.
+    pub first: usize,
+}
+
+/// The runs that a table takes, each once, and what is read off them.
+#[derive(Default)]
+pub(super) struct Sheet {
+    pub tasks: Vec<Task>,
+    pub plans: Vec<Plan>,
+}
+
+impl Sheet {
+    fn run(&mut self, task: Task) -> usize {
+        self.tasks.push(task);
+        self.tasks.len() - 1
+    }
 }
 
 /// A published table.
@@ -75,7 +90,7 @@ pub(super) struct Source {
     pub csv: &'static str,
     /// What stands for the machine and the program that were measured, and what is assumed.
     pub about: &'static str,
-    pub plans: fn(&Rows, bool) -> Vec<Plan>,
+    pub plans: fn(&Rows, bool) -> Sheet,
 }
 
 /// The rows of a table, by column name.
@@ -150,32 +165,28 @@ fn by_policy(
     label: impl Fn(usize) -> String,
     figure: Figure,
     ms: u64,
-) -> Vec<Plan> {
+) -> Sheet {
     let machine = machine(machine_name);
-    let mut plans = Vec::new();
+    let mut sheet = Sheet::default();
     for row in 0..rows.rows.len() {
         let threads = rows.number(row, "threads").expect("threads") as usize;
-        let made =
-            |policy: &str| task(policy, &machine, Placement::Filled, workload(row), threads, ms);
-        let first = made(columns[0].1);
         let base = rows.number(row, columns[0].0);
+        let mut first = None;
         for &(column, policy) in columns {
             let Some(published) = rows.number(row, column) else { continue };
+            let task = task(policy, &machine, Placement::Filled, workload(row), threads, ms);
+            let task = sheet.run(task);
+            let is_first = first.is_none();
+            let first = *first.get_or_insert(task);
             let relative = figure == Figure::Ratio;
-            if relative && column == columns[0].0 {
+            if relative && is_first {
                 continue;
             }
-            plans.push(Plan {
-                row: label(row),
-                column,
-                published: if relative { published / base.unwrap_or(1.0) } else { published },
-                figure,
-                task: made(policy),
-                first: first.clone(),
-            });
+            let published = if relative { published / base.unwrap_or(1.0) } else { published };
+            sheet.plans.push(Plan { row: label(row), column, published, figure, task, first });
         }
     }
-    plans
+    sheet
 }
 
 fn ms(quick: bool, full: u64) -> u64 {
@@ -186,7 +197,7 @@ fn threads_of(rows: &Rows) -> impl Fn(usize) -> String {
     |row| format!("{} threads", rows.text(row, "threads"))
 }
 
-fn ivybridge(rows: &Rows, quick: bool) -> Vec<Plan> {
+fn ivybridge(rows: &Rows, quick: bool) -> Sheet {
     let columns = [
         ("before_readers_spin", "wake-all"),
         ("readers_spin_on_writer", "reader-spin"),
@@ -196,7 +207,7 @@ fn ivybridge(rows: &Rows, quick: bool) -> Vec<Plan> {
     by_policy(rows, "ivybridge-ex-8s", &columns, |_| mixed(1), label, Figure::Kops, ms(quick, 60))
 }
 
-fn cascadelake(rows: &Rows, quick: bool) -> Vec<Plan> {
+fn cascadelake(rows: &Rows, quick: bool) -> Sheet {
     let columns = [
         ("vanilla", "v5.4"),
         ("before", "reader-steal"),
@@ -209,13 +220,13 @@ fn cascadelake(rows: &Rows, quick: bool) -> Vec<Plan> {
     by_policy(rows, "cascadelake-2s", &columns, workload, label, Figure::Kops, ms(quick, 40))
 }
 
-fn adaptive(rows: &Rows, quick: bool) -> Vec<Plan> {
+fn adaptive(rows: &Rows, quick: bool) -> Sheet {
     let columns = [("pre_patch", "timed-spin"), ("post_patch", "v5.3")];
     let label = threads_of(rows);
     by_policy(rows, "skylake-2s", &columns, |_| mixed(1), label, Figure::Kops, ms(quick, 40))
 }
 
-fn page_fault(rows: &Rows, quick: bool) -> Vec<Plan> {
+fn page_fault(rows: &Rows, quick: bool) -> Sheet {
     let columns = [
         ("before_reader_spin", "wake-all"),
         ("before_patch", "timed-spin"),
@@ -226,11 +237,11 @@ fn page_fault(rows: &Rows, quick: bool) -> Vec<Plan> {
     by_policy(rows, "skylake-2s", &columns, workload, label, Figure::Ratio, ms(quick, 80))
 }
 
-fn fairness(rows: &Rows, quick: bool) -> Vec<Plan> {
+fn fairness(rows: &Rows, quick: bool) -> Sheet {
     let machine = machine("skylake-2s");
     let workload =
         Workload::Rw { readers_percent: 50, dedicated: true, load: 1, outside: 0, sleep_ns: 0 };
-    let mut plans = Vec::new();
+    let mut sheet = Sheet::default();
     for row in 0..rows.rows.len() {
         let (patch, state) = (rows.text(row, "patch"), rows.text(row, "state"));
         let policy = match (patch, state) {
@@ -239,70 +250,75 @@ fn fairness(rows: &Rows, quick: bool) -> Vec<Plan> {
             (_, "after_4ms") => "handoff",
             _ => "handoff-at-once",
         };
-        let made = task(policy, &machine, Placement::Filled, workload, 80, ms(quick, 100));
+        let run = task(policy, &machine, Placement::Filled, workload, 80, ms(quick, 100));
+        let run = sheet.run(run);
         for (column, figure) in
             [("reader_mean", Figure::ReaderMean(5)), ("writer_mean", Figure::WriterMean(5))]
         {
-            plans.push(Plan {
+            sheet.plans.push(Plan {
                 row: format!("{patch} {state}"),
                 column,
                 published: rows.number(row, column).expect("a number"),
                 figure,
-                task: made.clone(),
-                first: made.clone(),
+                task: run,
+                first: run,
             });
         }
     }
-    plans
+    sheet
 }
 
-fn torture(rows: &Rows, quick: bool) -> Vec<Plan> {
+fn torture(rows: &Rows, quick: bool) -> Sheet {
     let machine = machine("epyc-7551-2s");
-    let plan = |row| {
+    // What the first row leaves for the loop itself: 60 s / 21.0 M, less the long holds' 2.5 us.
+    let workload = Workload::Mutex { load: 0, outside: 87 };
+    let mut sheet = Sheet::default();
+    for row in 0..rows.rows.len() {
         let writers = rows.number(row, "writers").expect("writers") as usize;
-        // What the first row leaves for the loop itself: 60 s / 21.0 M, less the long holds' 2.5 us.
-        let workload = Workload::Mutex { load: 0, outside: 87 };
-        let made =
-            task("mutex-kernel", &machine, Placement::Bound, workload, writers, ms(quick, 40));
-        Plan {
+        let bound = Placement::Bound;
+        let run = task("mutex-kernel", &machine, bound, workload, writers, ms(quick, 40));
+        let run = sheet.run(run);
+        sheet.plans.push(Plan {
             row: format!("{writers} writers"),
             column: "osq4",
             published: rows.number(row, "osq4").expect("a number"),
             figure: Figure::Torture,
-            task: made.clone(),
-            first: made,
-        }
-    };
-    (0..rows.rows.len()).map(plan).collect()
+            task: run,
+            first: run,
+        });
+    }
+    sheet
 }
 
-fn lkp(rows: &Rows, quick: bool) -> Vec<Plan> {
-    let machine = machine("westmere-ex-8s").restricted(2, 1);
-    let mut machine = machine;
+fn lkp(rows: &Rows, quick: bool) -> Sheet {
+    let mut machine = machine("westmere-ex-8s").restricted(2, 1);
     if let Some(cores) = machine.number_mut("topology.cores") {
         cores.value = 8.0;
     }
     // 105 runnable threads on each of 16 CPUs in mid-run, which take short write locks.
     let workload =
         Workload::Rw { readers_percent: 0, dedicated: false, load: 100, outside: 400, sleep_ns: 0 };
-    let made = |lock| task(lock, &machine, Placement::Spread, workload, 1_600, ms(quick, 200));
-    let plan = |row| {
+    let mut sheet = Sheet::default();
+    let [first, run] = ["v5.2", "fifo"].map(|lock| {
+        sheet.run(task(lock, &machine, Placement::Spread, workload, 1_600, ms(quick, 200)))
+    });
+    for row in 0..rows.rows.len() {
         let figure = match rows.text(row, "metric") {
             "voluntary_context_switches" => Figure::Switches,
             "cpu_percent" => Figure::Busy,
-            _ => return None,
+            _ => continue,
         };
-        let ratio = rows.number(row, "rwsem")? / rows.number(row, "mutex")?;
-        Some(Plan {
+        let number = |column| rows.number(row, column).expect("a number");
+        sheet.plans.push(Plan {
             row: rows.text(row, "metric").to_owned(),
             column: "rwsem/mutex",
-            published: ratio,
+            published: number("rwsem") / number("mutex"),
             figure,
-            task: made("fifo"),
-            first: made("v5.2"),
-        })
-    };
-    (0..rows.rows.len()).filter_map(plan).collect()
+            task: run,
+            first,
+        });
+    }
+    sheet
 }
 
 macro_rules! csv {

@@ -4,8 +4,9 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use lockwright_platform::{Holder, NO_CPU, Pace, Platform, Spin2, Until, Word};
 
-use super::{NEVER, Policy, RawMutex};
+use super::{Policy, RawMutex};
 use crate::events::{Event, inc};
+use crate::osq;
 use crate::record::ctl;
 
 /// How a spin ended.
@@ -47,10 +48,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
 
     /// When a spin that begins now ends at the latest, in ticks.
     pub(super) fn spin_end() -> u64 {
-        if W::UNTIL_RESCHED && P::TELLS_RESCHED {
-            return NEVER;
-        }
-        P::ticks() + P::ticks_of(W::SPIN_NS)
+        osq::spin_end::<P>(W::SPIN_NS, W::UNTIL_RESCHED)
     }
 
     /// The first few polls, without bookkeeping: where owners alternate, the lock is often about

@@ -5,7 +5,6 @@ use core::sync::atomic::Ordering::Relaxed;
 use lockwright_platform::{Holder, Me, NO_CPU, Platform, Spin, Until, Word};
 
 use super::count::{HANDOFF, READER, READERS, WRITER};
-use super::policy::NEVER;
 use super::{Policy, RawRwLock, owner};
 use crate::events::{Event, inc};
 use crate::osq;
@@ -114,10 +113,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
 
     /// When a spin that begins now ends at the latest, in ticks.
     fn spin_end() -> u64 {
-        if Self::S.until_resched && P::TELLS_RESCHED {
-            return NEVER;
-        }
-        P::ticks().saturating_add(P::ticks_of(Self::S.spin_ns))
+        osq::spin_end::<P>(Self::S.spin_ns, Self::S.until_resched)
     }
 
     /// Spins as head of the OSQ; true with the lock.

@@ -1,0 +1,165 @@
+//! Who runs where.
+//!
+//! A queue for each CPU; a thread that has run for a slice gives way to one that waits; a woken
+//! thread goes to the CPU it ran on, or to the nearest idle one; a CPU without work takes from the
+//! nearest queue that has some. A wake-up costs the waker the search and the line of the other
+//! CPU's queue, and the woken the interrupt and the CPU's way out of its sleep.
+
+use super::{Engine, State, What, Why};
+use crate::layout::Ps;
+use crate::lines::Access;
+
+impl Engine {
+    /// A running thread goes to the end of its CPU's queue.
+    pub(super) fn make_ready(&mut self, thread: u16, why: Why) {
+        let t = &mut self.threads[usize::from(thread)];
+        t.state = State::Ready(why);
+        t.epoch += 1;
+        let cpu = usize::from(t.cpu);
+        self.cpus[cpu].queue.push_back(thread);
+        self.queued += 1;
+        self.leave_cpu(thread);
+    }
+
+    /// The thread's state says already that it does not run.
+    pub(super) fn leave_cpu(&mut self, thread: u16) {
+        let now = self.now;
+        let t = &mut self.threads[usize::from(thread)];
+        t.ran += now - t.since;
+        let (cpu, watchers) = (t.cpu, std::mem::take(&mut t.watchers));
+        let c = &mut self.cpus[usize::from(cpu)];
+        c.stamp += 1;
+        c.current = None;
+        let of_cpu = std::mem::take(&mut c.watchers);
+        for watcher in watchers.into_iter().chain(of_cpu) {
+            if self.threads[usize::from(watcher)].state == State::Spinning {
+                self.unwatch(watcher, None);
+                let at = now + self.layout.pause;
+                self.go_on(watcher, Why::Stopped, at);
+            }
+        }
+        self.dispatch(usize::from(cpu), self.layout.switch);
+    }
+
+    /// A CPU without a thread takes the next, from its own queue or the nearest that has one.
+    fn dispatch(&mut self, cpu: usize, after: Ps) {
+        let mut thread = self.cpus[cpu].queue.pop_front();
+        let mut moved = 0;
+        if thread.is_none() && self.queued > 0 {
+            for i in 0..self.cpus[cpu].neighbours.len() {
+                let other = usize::from(self.cpus[cpu].neighbours[i]);
+                let free = self.cpus[other]
+                    .queue
+                    .iter()
+                    .position(|&id| !self.threads[usize::from(id)].pinned);
+                if let Some(position) = free {
+                    thread = self.cpus[other].queue.remove(position);
+                    moved = self.layout.migrate + self.layout.search * (i as Ps + 1);
+                    break;
+                }
+            }
+        }
+        match thread {
+            Some(thread) => {
+                self.queued -= 1;
+                self.place(thread, cpu, after + moved);
+            }
+            None => {
+                self.note_contention();
+                self.idle_cpus += 1;
+                self.cpus[cpu].idle_since = self.now;
+            }
+        }
+    }
+
+    /// A ready thread gets a free CPU, and goes on there after so much time.
+    fn place(&mut self, thread: u16, cpu: usize, after: Ps) {
+        let slice = self.layout.slice;
+        let t = &mut self.threads[usize::from(thread)];
+        let State::Ready(why) = t.state else { unreachable!("{thread} is not ready") };
+        t.state = State::Running;
+        t.why = why;
+        t.cpu = cpu as u16;
+        t.since = self.now;
+        let c = &mut self.cpus[cpu];
+        c.current = Some(thread);
+        c.slice_end = self.now + after + slice;
+        self.push(self.now + after, thread, What::Resume);
+    }
+
+    pub(super) fn note_contention(&mut self) {
+        let idle = self.idle_cpus.min(self.parked) as Ps;
+        self.idle_contended += (self.now - self.contended_at) * idle;
+        self.contended_at = self.now;
+    }
+
+    /// Makes a sleeping thread ready; returns what that costs the one who does it.
+    pub(super) fn wake(&mut self, thread: u16, why: Why, waker: Option<usize>) -> Ps {
+        self.note_contention();
+        self.parked -= 1;
+        let t = &mut self.threads[usize::from(thread)];
+        t.state = State::Ready(why);
+        t.epoch += 1;
+        let (home, pinned) = (usize::from(t.cpu), t.pinned);
+        let mut cost = 0;
+        let mut cpu = home;
+        if self.cpus[home].current.is_some() && !pinned && self.idle_cpus > 0 {
+            for (i, &other) in self.cpus[home].neighbours.iter().enumerate() {
+                if self.cpus[usize::from(other)].current.is_none() {
+                    cpu = usize::from(other);
+                    cost += self.layout.search * (i as Ps + 1);
+                    break;
+                }
+            }
+        }
+        if let Some(waker) = waker {
+            self.wakes += 1;
+            let core = self.layout.core(waker);
+            let line = self.cpus[cpu].queue_line;
+            let at = self.now + cost;
+            let got = self.lines.access(&self.layout, &mut self.rng, line, core, Access::Rmw, at);
+            cost += self.layout.wake + (got - at);
+        }
+        if self.cpus[cpu].current.is_some() {
+            self.cpus[cpu].queue.push_back(thread);
+            self.queued += 1;
+            // A spinner there has to learn that somebody waits for its CPU.
+            if let Some(current) = self.cpus[cpu].current
+                && self.threads[usize::from(current)].state == State::Spinning
+            {
+                let at = self.cpus[cpu].slice_end.max(self.now);
+                self.push(at, current, What::Slice);
+            }
+            return cost;
+        }
+        self.idle_cpus -= 1;
+        let c = &mut self.cpus[cpu];
+        let slept = self.now - c.idle_since;
+        c.idle += slept;
+        let l = &self.layout;
+        let exit = match slept {
+            _ if slept < l.polls => 0,
+            _ if slept < l.deep_after => l.interrupt + l.exit_shallow,
+            _ => l.interrupt + l.exit_deep,
+        };
+        let moved = if cpu == home { 0 } else { l.migrate };
+        let after = cost + exit + l.switch + moved;
+        self.place(thread, cpu, after);
+        cost
+    }
+
+    /// Leaves a token for a thread, and wakes it if it sleeps; the running thread pays. Whether it
+    /// slept, and whether the running thread must suspend itself.
+    pub fn unpark(&mut self, thread: u16) -> (bool, bool) {
+        if usize::from(thread) >= self.threads.len() {
+            return (false, false);
+        }
+        if self.threads[usize::from(thread)].state != State::Parked(true) {
+            self.threads[usize::from(thread)].token = true;
+            return (false, false);
+        }
+        let waker = usize::from(self.cpu());
+        let cost = self.wake(thread, Why::Token, Some(waker));
+        (true, self.until(self.now + cost))
+    }
+}
