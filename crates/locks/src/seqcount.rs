@@ -175,6 +175,7 @@ impl<P: Platform> SeqCount<P> {
     }
 
     /// Waits until no section is open, but no longer than about a microsecond.
+    #[cold]
     pub(crate) fn wait_briefly(&self) {
         // Ordering: Relaxed, hint (re-checked by the begin that follows)
         P::spin_while(&self.seq, WRITING, WRITING, Relaxed, spin_until::<P>());

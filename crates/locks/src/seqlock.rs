@@ -246,18 +246,20 @@ impl<P: Platform, B: Body> RawSeqLock<P, B> {
     /// its CPU. `None` means that the caller should wait as the lock of the writers lets it.
     #[inline]
     pub fn read(&self, tries: u32) -> Option<(B::Value, u32)> {
-        match self.try_read() {
-            Some(value) => Some((value, 0)),
-            None => self.read_slow(tries),
-        }
-    }
-
-    #[cold]
-    fn read_slow(&self, tries: u32) -> Option<(B::Value, u32)> {
-        (1..tries).find_map(|failed| {
+        let mut failed = 0;
+        // One loop, no path aside for what failed: a value that is handed from function to
+        // function is written in words and read back in vectors, which the store buffer cannot
+        // forward.
+        loop {
+            if let Some(value) = self.try_read() {
+                return Some((value, failed));
+            }
+            failed += 1;
+            if failed >= tries {
+                return None;
+            }
             self.seq.wait_briefly();
-            Some((self.try_read()?, failed))
-        })
+        }
     }
 
     /// Reads as the only writer.

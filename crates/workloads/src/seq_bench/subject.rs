@@ -104,12 +104,15 @@ impl<P: Platform> BenchSeq for SeqCountWords<P> {
 
     #[inline]
     fn read(&self, _reader: usize) -> (Value, u64) {
-        let mut runs = 0;
-        let read = self.seq.read(|| {
-            runs += 1;
-            load::<P>(&self.words)
-        });
-        (read.expect("no section here unwinds"), runs - 1)
+        let mut failed = 0;
+        loop {
+            let start = self.seq.begin().expect("no section here unwinds");
+            let value = load::<P>(&self.words);
+            if !self.seq.retry(start) {
+                return (value, failed);
+            }
+            failed += 1;
+        }
     }
 
     fn write(&self, value: Value) {
