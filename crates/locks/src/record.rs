@@ -6,9 +6,15 @@
 //! it, so the table needs no more records than threads that can wait, and a lock that is never
 //! waited for is 8 bytes.
 //!
-//! *Guard*: everything but the OSQ tail changes only under the record's own small lock (`guard`),
-//! held for a few instructions (for each thread that a notification moves) and never across a
-//! wake-up or a fence. An unlock waits for it only to pass the lock on, and then not long.
+//! *Guard*: everything but the OSQ tail and the crowd word changes only under the record's own small
+//! lock (`guard`), held for a few instructions (for each thread that a notification moves) and
+//! never across a wake-up or a fence. An unlock waits for it only to pass the lock on, and then
+//! not long.
+//!
+//! *Crowd*: users and spinners are counted in one word, together with how often the record has been
+//! attached, so that spinners come and go without the guard: one that leaves has the lock, and
+//! would hold it for as long as the guard is fought for. Without the guard users are never counted up
+//! from 0; so whoever finds 0 under the guard may detach the record.
 //!
 //! Words of the control word: see [`ctl`].
 //!
@@ -17,7 +23,13 @@
 //!  [record.guard]  Guarded::drop: guard store Release -> acquire, try_acquire: guard exchange Acquire  publishes the queue and the policy's words
 //!  [record.attach] attach: control word exchange Release -> users of the index: control word load Acquire  publishes the emptied record
 //!  [record.head]   Guarded::push_back, remove: head store Release -> first: head load Acquire  publishes the waiter's node
+//!  [record.crowd]  attach_new: crowd store Release -> join: crowd load Acquire  publishes that the lock served before names the record no more
+//!  [record.left]   leave_spinning: crowd fetch_sub Release -> settle: crowd load Acquire  publishes the spinner's last use of the record
 //! ```
+
+mod crowd;
+
+pub(crate) use crowd::join_spinners;
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -99,10 +111,8 @@ const GUARD_YIELDS: u32 = 10;
 const GUARD_SLEEP_NS: u64 = 50_000;
 
 const GUARD: usize = 0;
-const USERS: usize = 1;
-const LENGTH: usize = 2;
-const SPINNERS: usize = 3;
-const READER_SPINS: usize = 4;
+const LENGTH: usize = 1;
+const READER_SPINS: usize = 2;
 
 impl<P: Platform> PartialEq for Record<P> {
     fn eq(&self, other: &Self) -> bool {
@@ -132,11 +142,6 @@ impl<P: Platform> Record<P> {
         &self.words.wides[0]
     }
 
-    /// Spinners admitted to the OSQ and not yet gone.
-    pub fn spinners(&self) -> &'static P::Word<u32> {
-        &self.words.words[SPINNERS]
-    }
-
     /// Number of queued waiters.
     pub fn length(&self) -> &'static P::Word<u32> {
         &self.words.words[LENGTH]
@@ -150,8 +155,8 @@ impl<P: Platform> Record<P> {
         &self.words.halves[2]
     }
 
-    fn users(&self) -> &'static P::Word<u32> {
-        &self.words.words[USERS]
+    fn crowd(&self) -> &'static P::Word<u64> {
+        &self.words.wides[1]
     }
 
     /// The first waiter, as it is or was a moment ago.
@@ -229,10 +234,12 @@ fn attach_new<P: Platform>(control: &P::Word<u32>) -> Option<Option<Guarded<P>>>
     let id = P::claim_lock_record()?;
     let guarded = Record::<P>::at(id).acquire();
     // Ordering: Relaxed, init (published by [record.attach] and the guard) (block)
-    guarded.record.users().store(1, Relaxed);
     guarded.record.slice_end().store(0, Relaxed);
-    guarded.record.spinners().store(0, Relaxed);
-    guarded.dismiss_reader();
+    guarded.record.dismiss_reader();
+    let before = guarded.record.crowd().load(Relaxed);
+    let after = (before & !(crowd::ATTACHED - 1)).wrapping_add(crowd::ATTACHED);
+    // Ordering: Release, [record.crowd]: pairs with the load in join()
+    guarded.record.crowd().store(after + crowd::USER, Release);
 
     // Ordering: Relaxed, hint (re-checked by the exchange)
     let mut word = control.load(Relaxed);
@@ -244,8 +251,7 @@ fn attach_new<P: Platform>(control: &P::Word<u32>) -> Option<Option<Guarded<P>>>
             Err(now) => word = now,
         }
     }
-    // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-    guarded.record.users().store(0, Relaxed);
+    guarded.drop_user();
     drop(guarded);
     P::return_lock_record(id);
     Some(None)
@@ -278,47 +284,15 @@ impl<P: Platform> Guarded<P> {
 
     /// Counts more users: waiters that were moved here.
     pub fn add_users(&self, n: u32) {
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
-        let users = self.record.users();
-        users.store(users.load(Relaxed) + n, Relaxed);
-    }
-
-    /// Admits a spinner to the OSQ, if fewer than `most` are there.
-    pub fn admit_spinner(&self, most: u32) -> bool {
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
-        let spinners = self.record.spinners().load(Relaxed);
-        let admitted = spinners < most;
-        if admitted {
-            self.record.spinners().store(spinners + 1, Relaxed);
-        }
-        admitted
-    }
-
-    /// Admits a spinning reader, if none is there.
-    pub fn admit_reader(&self) -> bool {
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-        self.record.words.words[READER_SPINS].swap(1, Relaxed) == 0
-    }
-
-    /// The spinning reader has gone.
-    pub fn dismiss_reader(&self) {
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-        self.record.words.words[READER_SPINS].store(0, Relaxed);
-    }
-
-    /// A spinner that was admitted has gone.
-    pub fn dismiss_spinner(&self) {
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
-        let spinners = self.record.spinners().load(Relaxed);
-        self.record.spinners().store(spinners - 1, Relaxed);
+        // Ordering: Relaxed, sequence (detaching is done inside the guard, [record.guard])
+        self.record.crowd().fetch_add(u64::from(n) * crowd::USER, Relaxed);
     }
 
     /// Counts a user less: a waiter that was taken off and will not come back. If it may be the
     /// last, [`leave`](Self::leave) or [`settle`](Self::settle) must follow.
     pub fn drop_user(&self) {
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
-        let users = self.record.users();
-        users.store(users.load(Relaxed) - 1, Relaxed);
+        // Ordering: Relaxed, sequence (detaching is done inside the guard, [record.guard])
+        self.record.crowd().fetch_sub(crowd::USER, Relaxed);
     }
 
     /// Appends a waiter; true if it is first.
@@ -405,8 +379,8 @@ impl<P: Platform> Guarded<P> {
 
     /// Detaches the record from the lock if it has no users left.
     pub fn settle(self, control: &P::Word<u32>) {
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-        if self.record.users().load(Relaxed) == 0 {
+        // Ordering: Acquire, [record.left]: pairs with leave_spinning()
+        if self.record.crowd().load(Acquire) & crowd::USERS == 0 {
             let id = self.record.id;
             // Flags go with the index: with nobody left they ask for nothing (races 12, 20).
             // Ordering: Relaxed, sequence (a reader that still sees the index finds, under the

@@ -9,7 +9,7 @@ use super::spin::Spun;
 use super::{Policy, RawMutex};
 use crate::events::{Event, inc};
 use crate::osq;
-use crate::record::{Guarded, Record, attach, ctl, my_state, node, state, try_in_turn};
+use crate::record::{Record, attach, ctl, join_spinners, my_state, node, state, try_in_turn};
 
 /// How much of the memory of idle dozes one more adds, and its limit.
 const LURK_PLUS: u32 = 4;
@@ -64,19 +64,26 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             return self.lock_without_node(deadline);
         };
         P::check_in(&me);
-        let Some(mut guarded) = attach(&self.ctl) else {
+        let mut joined = None;
+        if !retaken && !Self::one_spinner() {
+            joined = self.join_spinners();
+            match joined.map(|record| (record, self.spin_in_osq(&me, record))) {
+                Some((record, Spun::Acquired)) => {
+                    record.leave_spinning(&self.ctl);
+                    inc::<P>(Event::MutexOptLock);
+                    return true;
+                }
+                Some((record, end)) => {
+                    record.stop_spinning();
+                    retaken = end == Spun::Retaken;
+                }
+                None => {}
+            }
+        }
+        let Some(guarded) = joined.map(Record::acquire).or_else(|| attach(&self.ctl)) else {
             drop(me);
             return self.lock_without_node(deadline);
         };
-        if !retaken && !Self::one_spinner() {
-            match self.spin_in_osq(&me, guarded) {
-                Ok(()) => return true,
-                Err((end, again)) => {
-                    retaken = end == Spun::Retaken;
-                    guarded = again;
-                }
-            }
-        }
         if retaken && W::SLICES {
             Self::begin_slice(&guarded, false);
         }
@@ -100,29 +107,29 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         false
     }
 
-    /// Spins as head of the OSQ, if it may; gives the guard back if that did not get the lock.
-    fn spin_in_osq(&self, me: &Me<P>, guarded: Guarded<P>) -> Result<(), (Spun, Guarded<P>)> {
-        let record = guarded.record();
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-        if record.slice_end().load(Relaxed) != 0 || !guarded.admit_spinner(P::spinner_cap()) {
-            return Err((Spun::Gave, guarded));
+    /// The record, with the caller as one of its spinners, if it may spin.
+    fn join_spinners(&self) -> Option<Record<P>> {
+        // Ordering: Acquire, [record.attach]: the record's words are looked at
+        let record = ctl::record(self.ctl.load(Acquire)).map(Record::<P>::at);
+        // Ordering: Relaxed, hint (a slice that runs is only a reason not to spin)
+        if record.is_some_and(|r| r.slice_end().load(Relaxed) != 0) {
+            return None;
         }
-        drop(guarded);
+        join_spinners(&self.ctl, P::spinner_cap())
+    }
+
+    /// Spins as head of the OSQ.
+    fn spin_in_osq(&self, me: &Me<P>, record: Record<P>) -> Spun {
         let until = Until { resched: true, ..Until::CHANGED.deadline(Self::spin_end()) };
-        let mut end = Spun::Gave;
-        if osq::lock(record.osq_tail(), me, until) {
-            end = if self.try_acquire() { Spun::Acquired } else { self.spin() };
-            osq::unlock(record.osq_tail(), me);
+        if !osq::lock(record.osq_tail(), me, until) {
+            return Spun::Gave;
         }
-        let guarded = record.acquire();
-        guarded.dismiss_spinner();
-        if end != Spun::Acquired {
-            return Err((end, guarded));
+        let end = if self.try_acquire() { Spun::Acquired } else { self.spin() };
+        if end == Spun::Acquired {
+            self.acquired();
         }
-        guarded.leave(&self.ctl);
-        inc::<P>(Event::MutexOptLock);
-        self.acquired();
-        Ok(())
+        osq::unlock(record.osq_tail(), me);
+        end
     }
 
     /// The wait of a queued thread, wherever in the queue it stands.

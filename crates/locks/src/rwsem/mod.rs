@@ -266,11 +266,11 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// those who wait.
     #[inline]
     pub fn try_write(&self) -> bool {
-        let got = self.write_fast() || self.try_write_unqueued();
-        if got {
+        if self.write_fast() {
             self.note_writer();
+            return true;
         }
-        got
+        self.try_write_unqueued()
     }
 
     #[inline(always)]
@@ -384,16 +384,28 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         u16::try_from((word >> owner::CPU_SHIFT).wrapping_sub(1)).unwrap_or(NO_CPU)
     }
 
+    /// What refuses the lock to a caller that is not queued.
+    fn refused(reader: bool) -> u64 {
+        match (reader, Self::S.writers_steal) {
+            (true, _) => WRITER | HANDOFF | READ_FAIL,
+            (false, true) => LOCKED | HANDOFF,
+            (false, false) => LOCKED | HANDOFF | WAITERS,
+        }
+    }
+
     /// One attempt of a writer that is not queued: steals from those who are, if it may.
     fn try_write_unqueued(&self) -> bool {
-        let refused = LOCKED | HANDOFF | if Self::S.writers_steal { 0 } else { WAITERS };
+        let refused = Self::refused(false);
         // Ordering: Relaxed, hint (re-checked by the exchange)
         let mut now = self.count.load(Relaxed);
         while now & refused == 0 {
             // Ordering: Acquire, [rwsem.write], [rwsem.read]: pairs with the releases; Relaxed,
             // hint (retried)
             match self.count.compare_exchange(now, now | WRITER, Acquire, Relaxed) {
-                Ok(_) => return true,
+                Ok(_) => {
+                    self.note_writer();
+                    return true;
+                }
                 Err(other) => now = other,
             }
         }

@@ -76,6 +76,8 @@ switches! {
     writers_spin: bool = false, "P4", Value::Flag;
     /// A first waiter that has waited this long forbids stealing.
     handoff_ns: u64 = NEVER, "P6", Value::Nanoseconds;
+    /// A spinner leaves when it sees that stealing is forbidden.
+    handoff_stops: bool = false, "P6", Value::Flag;
     /// A wake-up grants to every queued reader, past queued writers; off: to those in front only.
     wake_all: bool = false, "P7", Value::Flag;
     /// Most readers that one wake-up grants to; 0: no limit.
@@ -112,6 +114,8 @@ switches! {
     doze_ns: u64 = NEVER, "-", Value::Nanoseconds;
     /// A first writer that waits for readers alone forbids stealing at once: they leave together, and come back together. User space only.
     drains_readers: bool = false, "-", Value::Flag;
+    /// How many sections of running writers a first writer that has just queued awaits before it sleeps. User space only.
+    first_looks: u32 = 0, "-", Value::Number;
     /// How often a thread yields the CPU, trying in between, before it queues. User space only.
     yields: u32 = 0, "-", Value::Number;
 }
@@ -181,17 +185,17 @@ presets! {
     Fifo = "fifo", "3.7: strict FIFO, ownership given at wake-up": Off {};
     Steal = "steal", "3.9: a running writer may overtake the queue": Fifo { writers_steal: true };
     V5_2 = "v5.2", "3.16 to 5.2: writers spin": Steal { writers_spin: true };
-    Handoff = "handoff", "5.3 series: and a hand-off after 4 ms": V5_2 { handoff_ns: 4_000_000 };
+    Handoff = "handoff", "5.3 series: and a hand-off after 4 ms": V5_2 { handoff_ns: 4_000_000, handoff_stops: true };
     WakeAll = "wake-all", "5.3 series: and all queued readers woken together":
         Handoff { wake_all: true, wake_cap: 256 };
     ReaderSpin = "reader-spin", "5.3 series: and readers spin on a writer":
         WakeAll { readers_spin: true };
     TimedSpin = "timed-spin", "5.3 series: and a time limit for spinning on readers":
-        ReaderSpin { reader_owned_spin: true, split_bits: true, null_owner_tries: 2 };
+        ReaderSpin { reader_owned_spin: true, split_bits: true };
     V5_3 = "v5.3", "5.3: and reader spinning disabled where it does not pay":
         TimedSpin { sticky_reader_bit: true, phase_retry: true };
     V5_4 = "v5.4", "5.4 to 5.10: and a writer that forbade stealing spins":
-        V5_3 { handoff_spins: true };
+        V5_3 { handoff_spins: true, handoff_stops: false };
     AntiStarvation = "anti-starvation", "5.11 series: and readers queue behind several readers":
         V5_4 { anti_starvation: true };
     ReaderSteals = "reader-steal", "5.11 series: and readers steal if nobody spins":
@@ -218,6 +222,7 @@ presets! {
             handoff_ns: 1_000_000,
             doze_ns: 50_000,
             drains_readers: true,
+            first_looks: 1,
             reader_owned_spin: false
         };
 }

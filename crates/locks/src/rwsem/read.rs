@@ -37,8 +37,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         if !crowd && Self::S.eager_polls > 0 {
             self.give_back(READER);
             counted = false;
-            if self.poll_eagerly(Self::try_read_unqueued) {
-                self.note_reader();
+            if self.poll_eagerly(Self::try_read_unqueued, true) {
                 inc::<P>(Event::RwsemOptRlock);
                 return true;
             }
@@ -50,32 +49,38 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             return self.without_node(Self::try_read_past, Event::RwsemRlockFail, deadline);
         };
         P::check_in(&me);
-        let Some(mut guarded) = attach(&self.ctl) else {
+        let mut joined = None;
+        if Self::S.readers_spin && !crowd {
+            joined = counted.then(|| self.join_spinners(true)).flatten();
+            if let Some(record) = joined {
+                self.give_back(READER);
+                counted = false;
+                if self.spin_in_osq(&me, record, Self::try_read_unqueued, true) {
+                    self.bring_readers(record);
+                    record.leave_spinning(&self.ctl);
+                    inc::<P>(Event::RwsemOptRlock);
+                    return true;
+                }
+                record.stop_spinning();
+            }
+            inc::<P>(Event::RwsemOptFail);
+        }
+        let Some(guarded) = joined.map(Record::acquire).or_else(|| attach(&self.ctl)) else {
             drop(me);
             if counted {
                 self.give_back(READER);
             }
             return self.without_node(Self::try_read_past, Event::RwsemRlockFail, deadline);
         };
-        if Self::S.readers_spin && !crowd {
-            let record = guarded.record();
-            if counted && self.may_spin(&guarded, true) {
-                drop(guarded);
-                self.give_back(READER);
-                counted = false;
-                let got = self.spin_in_osq(&me, record, Self::try_read_unqueued, true);
-                guarded = record.acquire();
-                self.spun(&guarded, true);
-                if got {
-                    return self.read_stolen(guarded, Event::RwsemOptRlock);
-                }
-            }
-            inc::<P>(Event::RwsemOptFail);
-            if !counted && self.phase_changed(seen_owner) && self.try_read_past() {
-                take_back::<P>(Event::RwsemOptFail);
-                inc::<P>(Event::RwsemOptRlock2);
-                return self.read_stolen(guarded, Event::RwsemOptRlock);
-            }
+        if joined.is_some() && self.phase_changed(seen_owner) && self.try_read_past() {
+            take_back::<P>(Event::RwsemOptFail);
+            inc::<P>(Event::RwsemOptRlock);
+            inc::<P>(Event::RwsemOptRlock2);
+            let mut list = WakeList::new();
+            self.mark_read_owned(&guarded, &mut list);
+            guarded.leave(&self.ctl);
+            list.wake::<P>();
+            return true;
         }
         self.queue_reader(&me, guarded, counted, seen_owner, deadline)
     }
@@ -90,17 +95,21 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     }
 
     /// A reader has got the lock past the queue: if readers are first there, they come along.
-    fn read_stolen(&self, guarded: Guarded<P>, event: Event) -> bool {
-        self.note_reader();
-        inc::<P>(event);
-        let mut list = WakeList::new();
+    fn bring_readers(&self, record: Record<P>) {
+        // Ordering: Relaxed, hint (looked at again inside the guard)
+        if self.count.load(Relaxed) & WAITERS != 0 {
+            let (guarded, mut list) = (record.acquire(), WakeList::new());
+            self.mark_read_owned(&guarded, &mut list);
+            drop(guarded);
+            list.wake::<P>();
+        }
+    }
+
+    fn mark_read_owned(&self, guarded: &Guarded<P>, list: &mut WakeList) {
         // Ordering: Relaxed, sequence (WAITERS changes inside the guard, [record.guard])
         if self.count.load(Relaxed) & WAITERS != 0 {
-            self.mark_wake(&guarded, Wakers::ReadOwned, &mut list);
+            self.mark_wake(guarded, Wakers::ReadOwned, list);
         }
-        guarded.leave(&self.ctl);
-        list.wake::<P>();
-        true
     }
 
     /// Whether other readers hold the lock than at the start of the call (P12).
@@ -115,12 +124,13 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// One attempt of a reader that is not queued and not counted.
     pub(super) fn try_read_unqueued(&self) -> bool {
         // Ordering: Relaxed, hint (re-checked by the addition)
-        if self.count.load(Relaxed) & (WRITER | HANDOFF | READ_FAIL) != 0 {
+        if self.count.load(Relaxed) & Self::refused(true) != 0 {
             return false;
         }
         // Ordering: Acquire, [rwsem.write]: pairs with the release in unlock_write()
         let now = self.count.fetch_add(READER, Acquire).wrapping_add(READER);
-        if now & (WRITER | HANDOFF | READ_FAIL) == 0 {
+        if now & Self::refused(true) == 0 {
+            self.note_reader();
             return true;
         }
         self.give_back(READER);
@@ -130,7 +140,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// The same for a holder of the guard, which must not wait for it, and for a thread that cannot
     /// queue: no addition that may have to be taken back.
     fn try_read_past(&self) -> bool {
-        self.try_read_unless(|_| WRITER | HANDOFF | READ_FAIL)
+        self.try_read_unless(|_| Self::refused(true))
     }
 
     /// Queues the caller as a reader, which is in the count if it is `counted`, and waits.

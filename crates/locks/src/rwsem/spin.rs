@@ -2,13 +2,13 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use lockwright_platform::{Holder, Me, NO_CPU, Platform, Spin, Until, Word};
+use lockwright_platform::{Holder, Me, NO_CPU, Platform, Spin, Spin2, Until, Word};
 
-use super::count::{HANDOFF, READER, READERS, WRITER};
+use super::count::{HANDOFF, LOCKED, READER, READERS, WRITER};
 use super::{Policy, RawRwLock, owner};
 use crate::events::{Event, inc};
 use crate::osq;
-use crate::record::{Guarded, Record, ctl};
+use crate::record::{Record, ctl, join_spinners};
 
 /// Time for spinning on readers: so much, and [`PER_READER_NS`] for each up to [`MOST_READERS`].
 const READERS_NS: u64 = 10_000;
@@ -57,24 +57,41 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
 
     /// A few attempts before any bookkeeping, and some more after yielding: the lock is often
     /// about to be released, by an owner that may need this very CPU.
-    pub(super) fn poll_eagerly(&self, attempt: fn(&Self) -> bool) -> bool {
+    pub(super) fn poll_eagerly(&self, attempt: fn(&Self) -> bool, reader: bool) -> bool {
         if P::spinner_cap() > 0 {
             for _ in 0..Self::S.eager_polls {
                 if attempt(self) {
                     return true;
                 }
+                if !reader && self.may_drain() {
+                    return false;
+                }
                 P::relax(1);
             }
         }
-        (0..Self::S.yields).any(|_| {
+        for _ in 0..Self::S.yields {
+            if !reader && self.may_drain() {
+                return false;
+            }
             P::yield_now();
-            attempt(self)
-        })
+            if attempt(self) {
+                return true;
+            }
+        }
+        false
     }
 
-    /// Whether the caller may spin; if so it is counted among the spinners until
-    /// [`spun`](Self::spun).
-    pub(super) fn may_spin(&self, guarded: &Guarded<P>, reader: bool) -> bool {
+    /// Whether readers alone hold the lock, and a writer that queues may keep new ones out at
+    /// once: then it need not hope to find the lock free.
+    pub(super) fn may_drain(&self) -> bool {
+        // Ordering: Relaxed, hint (what the policy goes by)
+        let now = self.count.load(Relaxed);
+        Self::S.drains_readers && now & WRITER == 0 && now & LOCKED != 0
+    }
+
+    /// The record, if the caller may spin: it is one of its spinners then, until it
+    /// [leaves](Record::leave_spinning) or [stops](Record::stop_spinning).
+    pub(super) fn join_spinners(&self, reader: bool) -> Option<Record<P>> {
         // Ordering: Relaxed, hint (what the policy goes by)
         let word = self.owner.load(Relaxed);
         let sensible = match Self::classify(word, Self::forbidding(reader)) {
@@ -84,23 +101,14 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             Owner::Null => true,
         };
         if !sensible || P::should_yield() {
-            return false;
+            return None;
         }
-        if reader && Self::S.one_reader_spins && !guarded.admit_reader() {
-            return false;
+        let record = join_spinners(&self.ctl, P::spinner_cap())?;
+        if reader && Self::S.one_reader_spins && !record.admit_reader() {
+            record.leave_spinning(&self.ctl);
+            return None;
         }
-        let admitted = guarded.admit_spinner(P::spinner_cap());
-        if !admitted && reader && Self::S.one_reader_spins {
-            guarded.dismiss_reader();
-        }
-        admitted
-    }
-
-    pub(super) fn spun(&self, guarded: &Guarded<P>, reader: bool) {
-        guarded.dismiss_spinner();
-        if reader && Self::S.one_reader_spins {
-            guarded.dismiss_reader();
-        }
+        Some(record)
     }
 
     /// Whether somebody spins in the OSQ, as far as can be seen.
@@ -126,30 +134,43 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     ) -> bool {
         let end = Self::spin_end();
         let until = Until { resched: true, ..Until::CHANGED.deadline(end) };
-        if !osq::lock(record.osq_tail(), me, until) {
-            return false;
+        let head = osq::lock(record.osq_tail(), me, until);
+        let got = head && self.spin(attempt, reader, end);
+        if head {
+            osq::unlock(record.osq_tail(), me);
         }
-        let got = self.spin(attempt, Self::forbidding(reader), end);
-        osq::unlock(record.osq_tail(), me);
+        if reader && Self::S.one_reader_spins {
+            record.dismiss_reader();
+        }
         got
     }
 
-    fn spin(&self, attempt: fn(&Self) -> bool, forbidding: u32, end: u64) -> bool {
+    fn spin(&self, attempt: fn(&Self) -> bool, reader: bool, end: u64) -> bool {
+        let (forbidding, refused) = (Self::forbidding(reader), Self::refused(reader));
         let (mut before, mut readers_end, mut nulls) = (Owner::Null, end, 0);
-        while P::ticks() < end {
+        let over = || end != u64::MAX && P::ticks() >= end;
+        loop {
             let now = self.await_owner(forbidding, end);
             if now == Owner::Nonspinnable {
                 return false;
             }
-            // Ordering: Relaxed, hint (compared with later readings only)
-            let seen = self.count.load(Relaxed);
             if attempt(self) {
                 return true;
+            }
+            // Ordering: Relaxed, hint (compared with later readings only)
+            let seen = self.count.load(Relaxed);
+            if seen & refused == 0 {
+                // Free again: there may be nobody left to change it.
+                if over() {
+                    return false;
+                }
+                continue;
             }
             if now != Owner::Null {
                 nulls = 0;
             }
             let limit = match now {
+                Owner::Writer if over() => return false,
                 Owner::Writer => {
                     before = now;
                     continue;
@@ -182,7 +203,6 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             }
             before = now;
         }
-        false
     }
 
     fn readers_ns(&self) -> u64 {
@@ -203,7 +223,16 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             return Owner::Nonspinnable;
         };
         let until = Until { holder: Some(holder), resched: true, ..Until::CHANGED.deadline(end) };
-        // Ordering: Relaxed, hint (the attempt decides)
+        // Ordering: Relaxed, hint (the attempt decides) (block)
+        if Self::S.handoff_stops {
+            let owner = (&self.owner, u32::MAX, word);
+            return match P::spin_while2((&self.count, HANDOFF, 0), owner, Relaxed, until) {
+                Spin2::Changed(count, word) if count & HANDOFF == 0 => {
+                    Self::classify(word, forbidding)
+                }
+                _ => Owner::Nonspinnable,
+            };
+        }
         match P::spin_while(&self.owner, u32::MAX, word, Relaxed, until) {
             Spin::Changed(word) => Self::classify(word, forbidding),
             Spin::Deadline | Spin::Stopped | Spin::Resched => Owner::Nonspinnable,
@@ -226,6 +255,15 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         // Only a change is worth another attempt: a null owner that stays is one that does not
         // run (races 13, 14).
         was == Owner::Writer && self.await_owner(owner::NONSPINNABLE, end) == Owner::Null
+    }
+
+    /// A first writer that has just queued waits for the end of a writer's section that runs, once
+    /// or so. True: it should try again before it sleeps.
+    pub(super) fn spin_as_first(&self, looks: &mut u32) -> bool {
+        *looks += 1;
+        *looks <= Self::S.first_looks
+            && P::spinner_cap() > 0
+            && self.await_owner(owner::NONSPINNABLE, Self::spin_end()) != Owner::Nonspinnable
     }
 
     /// Waits for the last reader to leave. False: a writer holds the lock, or it takes too long.

@@ -9,7 +9,7 @@ use super::policy::NEVER;
 use super::wake::{WakeList, handoff_at, knows_it_is_first};
 use super::{Policy, RawRwLock, kind, owner};
 use crate::events::{Event, inc};
-use crate::record::{Guarded, attach, my_state, node, state};
+use crate::record::{Guarded, Record, attach, my_state, node, state};
 
 /// How often the sleep of a first writer doubles at most.
 const DOUBLINGS: u32 = 2;
@@ -17,39 +17,33 @@ const DOUBLINGS: u32 = 2;
 impl<P: Platform, W: Policy> RawRwLock<P, W> {
     #[cold]
     pub(super) fn write_slow(&self, deadline: Option<u64>) -> bool {
-        if Self::S.eager_polls > 0 && self.poll_eagerly(Self::try_write_unqueued) {
+        if Self::S.eager_polls > 0 && self.poll_eagerly(Self::try_write_unqueued, false) {
             inc::<P>(Event::RwsemOptLock);
-            self.note_writer();
             return true;
         }
         let Some(me) = P::enter() else {
             return self.without_node(Self::try_write, Event::RwsemWlockFail, deadline);
         };
         P::check_in(&me);
-        let Some(mut guarded) = attach(&self.ctl) else {
+        let mut joined = None;
+        if Self::S.writers_spin {
+            joined = self.join_spinners(false);
+            if let Some(record) = joined {
+                if self.spin_in_osq(&me, record, Self::try_write_unqueued, false) {
+                    record.leave_spinning(&self.ctl);
+                    inc::<P>(Event::RwsemOptLock);
+                    return true;
+                }
+                record.stop_spinning();
+            }
+            inc::<P>(Event::RwsemOptFail);
+        }
+        let Some(guarded) = joined.map(Record::acquire).or_else(|| attach(&self.ctl)) else {
             drop(me);
             return self.without_node(Self::try_write, Event::RwsemWlockFail, deadline);
         };
         // Ordering: Relaxed, hint (what the policy goes by)
-        let mut seen_owner = self.owner.load(Relaxed);
-        if Self::S.writers_spin {
-            let record = guarded.record();
-            if self.may_spin(&guarded, false) {
-                drop(guarded);
-                let got = self.spin_in_osq(&me, record, Self::try_write_unqueued, false);
-                guarded = record.acquire();
-                self.spun(&guarded, false);
-                if got {
-                    guarded.leave(&self.ctl);
-                    inc::<P>(Event::RwsemOptLock);
-                    self.note_writer();
-                    return true;
-                }
-            }
-            inc::<P>(Event::RwsemOptFail);
-            // Ordering: Relaxed, hint (what the policy goes by)
-            seen_owner = self.owner.load(Relaxed);
-        }
+        let seen_owner = self.owner.load(Relaxed);
         self.queue_writer(&me, guarded, seen_owner, deadline)
     }
 
@@ -64,16 +58,20 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         self.clear_leftovers(&guarded);
         self.describe(me, kind::WRITER, seen_owner);
         let mut list = WakeList::new();
+        // While it waits for readers alone it is awake: they need not wake it.
+        let mut quiet = false;
         if guarded.push_back(me.slot(), state::WAITING) {
-            // Ordering: Release, [rwsem.queue]: publishes the record to the unlock that sees it
-            self.count.fetch_or(WAITERS, Release);
+            quiet = P::spinner_cap() > 0 && self.may_drain();
+            if !quiet {
+                self.ask_for_wake();
+            }
         } else {
             // Ordering: Acquire, [rwsem.write], [rwsem.read]: what is granted below was released
             // before
             let now = self.count.load(Acquire);
             self.wake_if_not_written(&guarded, now, &mut list);
         }
-        let (mut guarded, mut sleeps) = (guarded, 0);
+        let (mut guarded, mut sleeps, mut looks) = (guarded, 0, 0);
         // Ordering: Relaxed, owner-only (if granted, then by this thread)
         if my_state(me).load(Relaxed) == state::GRANTED {
             guarded.settle(&self.ctl);
@@ -81,7 +79,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             return self.write_granted(me);
         }
         loop {
-            if self.try_write_queued(me, &guarded) {
+            if self.try_write_queued(me, &guarded, quiet) {
                 guarded.remove(me.slot());
                 guarded.leave(&self.ctl);
                 list.wake::<P>();
@@ -98,7 +96,8 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             if deadline.is_some_and(|at| P::now() >= at) {
                 return self.cancel(me, record, Event::RwsemWlock, Event::RwsemWlockFail);
             }
-            if !(first && self.spin_for_handoff()) {
+            let hopes = first && (self.spin_for_handoff() || self.spin_as_first(&mut looks));
+            if !hopes && !quiet {
                 self.sleep_as_writer(me, first, doze_ns, deadline);
                 sleeps += 1;
             }
@@ -109,7 +108,17 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
                 drop(guarded);
                 return self.write_granted(me);
             }
+            if !hopes && quiet {
+                // Before it sleeps it looks once more: an unlock that comes first is seen then.
+                quiet = false;
+                self.ask_for_wake();
+            }
         }
+    }
+
+    fn ask_for_wake(&self) {
+        // Ordering: Release, [rwsem.queue]: publishes the record to the unlock that sees it
+        self.count.fetch_or(WAITERS, Release);
     }
 
     fn write_granted(&self, me: &Me<P>) -> bool {
@@ -154,7 +163,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
 
     /// A queued writer's attempt. The first one, if it has waited long enough and the lock is
     /// held, forbids stealing; while that holds, no other gets the lock here.
-    fn try_write_queued(&self, me: &Me<P>, guarded: &Guarded<P>) -> bool {
+    fn try_write_queued(&self, me: &Me<P>, guarded: &Guarded<P>, quiet: bool) -> bool {
         let first = guarded.first() == Some(me.slot());
         let alone = first && guarded.next(me.slot()).is_none();
         // Ordering: Relaxed, hint (re-checked by the exchange)
@@ -175,7 +184,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
                 now & !HANDOFF & !WAITERS | flag | WRITER
             } else if first && (now & HANDOFF != 0 || self.may_ask(me, now)) {
                 // WAITERS as well: whoever woke the caller may have taken it down.
-                now | HANDOFF | WAITERS
+                now | HANDOFF | if quiet { 0 } else { WAITERS }
             } else {
                 return false;
             };
