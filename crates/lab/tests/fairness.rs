@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use lockwright_locks::mutex::NEVER;
 use lockwright_locks::rwsem::RawRwLock;
-use lockwright_locks::rwsem::policy::{Handoff, Policy, Standard, Switches, V5_3, V5_11};
+use lockwright_locks::rwsem::policy::{
+    Handoff, Policy, Standard, Switches, TimedSpin, V5_2, V5_3, V5_11,
+};
 use lockwright_platform::{Platform, Work};
 use lockwright_sim::{Machine, Placement, Setup, Sim, clock, run};
 
@@ -18,8 +20,9 @@ const HOLD: u32 = 1_000;
 const HOLD_NS: u64 = 43_000;
 /// How long the many go on.
 const TIME_NS: u64 = 60_000_000;
-/// From one thread's unlock to the next one's section, awake or woken.
-const SWITCH_NS: u64 = 10_000;
+/// From one thread's unlock to the next one's section: the next is woken, on a CPU that has slept
+/// deeply (46 us) since it left.
+const SWITCH_NS: u64 = 60_000;
 /// Waking a thread, the CPU's deep sleep included, and others that run when it could.
 const WAKE_UP_NS: u64 = 500_000;
 
@@ -96,6 +99,39 @@ fn a_reader_among_writers_is_served_within_the_bound() {
     bounded::<V5_3>(false);
     bounded::<V5_11>(false);
     bounded::<Standard>(false);
+}
+
+/// Threads that do a few sections each and end: the last spinner finds the lock free between its
+/// look and its attempt sometimes, and then there is nobody left to change it. On this machine a
+/// spin lasts until something changes, so that a spinner that waits then waits for ever.
+fn ends<W: Policy>() {
+    let machine = Machine::built_in().into_iter().find(|m| m.name == "ivybridge-ex-8s").unwrap();
+    for seed in 1..=20 {
+        let lock = Rc::new(Alone::<W>(RawRwLock::new()));
+        let mut threads: Vec<Box<dyn FnOnce()>> = Vec::new();
+        for id in 0..8 {
+            let lock = Rc::clone(&lock);
+            threads.push(Box::new(move || {
+                for section in 0..200 {
+                    if (section + id) % 2 == 0 {
+                        lock.0.while_reading(|| Sim::pause(1))
+                    } else {
+                        lock.0.while_writing(|| Sim::pause(1))
+                    }
+                }
+            }));
+        }
+        let setup = Setup { placement: Placement::Filled, seed, limit: Duration::from_secs(5) };
+        let outcome = run(&machine, setup, threads);
+        assert!(outcome.is_ok(), "{}, seed {seed}: {}", W::NAME, outcome.err().unwrap());
+    }
+}
+
+#[test]
+fn a_spinner_does_not_wait_for_a_free_lock_to_change() {
+    ends::<TimedSpin>();
+    ends::<V5_2>();
+    ends::<V5_11>();
 }
 
 /// The test of the test: without hand-off the writer waits for as long as the readers go on.

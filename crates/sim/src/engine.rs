@@ -278,10 +278,18 @@ impl Engine {
         self.until(self.now + time)
     }
 
+    /// A time of this length on average, and with a tail: what a core does between two accesses is
+    /// never twice the same, and without chance threads fall into step. Exponential but for the
+    /// straight line within each halving.
+    pub fn about(&mut self, time: Ps) -> Ps {
+        let halvings = u64::from(self.rng.u64(..).leading_zeros()) << 10 | self.rng.u64(..1 << 10);
+        (time * 2 / 3) * halvings >> 10
+    }
+
     pub fn access(&mut self, address: usize, access: Access) -> bool {
         let line = self.lines.of(address);
         let core = self.layout.core(usize::from(self.cpu()));
-        let begun = self.now + self.layout.path;
+        let begun = self.now + self.about(self.layout.path);
         let at = self.lines.access(&self.layout, &mut self.rng, line, core, access, begun);
         self.until(at)
     }
@@ -298,7 +306,7 @@ impl Engine {
             let looks = self.now + self.rng.u64(0..=pace);
             let core = self.layout.core(cpu);
             let at =
-                self.lines.access(&self.layout, &mut self.rng, line, core, Access::Load, looks);
+                self.lines.access(&self.layout, &mut self.rng, line, core, Access::Look, looks);
             self.go_on(thread, Why::Line, at);
         }
     }

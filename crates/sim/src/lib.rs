@@ -110,6 +110,18 @@ pub fn clock() -> u64 {
     platform::with(|engine| engine.now / 1_000)
 }
 
+/// A turn of a workload's loop: the machine's `core.turn`.
+///
+/// # Panics
+///
+/// Outside of a simulated thread.
+pub fn turn() {
+    platform::step(|engine| {
+        let time = engine.about(engine.layout.turn);
+        engine.spend(time)
+    });
+}
+
 /// Runs `threads` on `machine` until all have ended.
 ///
 /// # Errors
@@ -135,7 +147,7 @@ pub fn run(
     let mut engine = Engine::new(layout, setup.seed, limit);
     for id in 0..threads.len() {
         // Nobody starts in step.
-        let at = engine.rng.u64(0..20_000_000);
+        let at = engine.rng.u64(0..500_000);
         engine.add_thread(cpus[id % cpus.len()], pinned, at);
     }
     let (result, mut engine) = platform::install(engine, || drive(threads));

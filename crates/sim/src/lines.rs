@@ -64,6 +64,9 @@ struct Line {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Load,
+    /// A spinner's load. Its copy was dropped before the write that it looks for took effect, and
+    /// so it has asked for the line already.
+    Look,
     Store,
     Rmw,
 }
@@ -127,7 +130,7 @@ impl Lines {
     ) -> Ps {
         self.traffic.accesses += 1;
         let own = match access {
-            Access::Load => layout.load,
+            Access::Load | Access::Look => layout.load,
             Access::Store => layout.store,
             Access::Rmw => {
                 self.traffic.rmws += 1;
@@ -142,18 +145,18 @@ impl Lines {
         if line.earlier.iter().any(|&(other, _)| usize::from(other) == core) {
             return now + own;
         }
-        if access == Access::Load {
+        if matches!(access, Access::Load | Access::Look) {
             if mine || line.sharers.has(core) {
                 return now + own;
             }
-            let came = line.copy_to(layout, rng, core, now);
+            let came = line.copy_to(layout, rng, core, now, access == Access::Look);
             self.traffic.transfers[came.1 as usize] += 1;
             return came.0 + own;
         }
         if mine && line.sharers.count <= u32::from(line.sharers.has(core)) {
             return now + own;
         }
-        let came = line.move_to(layout, rng, core, now);
+        let came = line.move_to(layout, rng, core, now, own);
         if let Some(distance) = came.1 {
             self.traffic.transfers[distance as usize] += 1;
         }
@@ -169,6 +172,7 @@ impl Line {
         rng: &mut fastrand::Rng,
         core: usize,
         now: Ps,
+        asked: bool,
     ) -> (Ps, Distance) {
         let Some(owner) = self.owner else {
             // First touch: as if the neighbour had it.
@@ -189,7 +193,8 @@ impl Line {
             });
         }
         let way = jittered(layout, rng, layout.latency[distance as usize]);
-        let leaves = (now + way / 2).max(self.kept).max(self.read_free);
+        let arrives = if asked { now } else { now + way / 2 };
+        let leaves = arrives.max(self.kept).max(self.read_free);
         self.read_free = leaves + way * layout.occupancy / 1024;
         let there = leaves + way / 2;
         if self.sharers.count == 0 {
@@ -209,6 +214,7 @@ impl Line {
         rng: &mut fastrand::Rng,
         core: usize,
         now: Ps,
+        own: Ps,
     ) -> (Ps, Option<Distance>) {
         let socket = layout.socket(core);
         let Some(owner) = self.owner.replace(core as u16).map(usize::from) else {
@@ -235,7 +241,7 @@ impl Line {
             self.earlier.push_back((owner as u16, leaves));
         }
         self.from = leaves + way / 2 + others * layout.invalidate;
-        self.kept = self.from + way * rng.u64(layout.keep.0..=layout.keep.1) / 1024;
+        self.kept = self.from + own + rng.u64(layout.keep.0..=layout.keep.1);
         self.sharers.clear();
         self.reads_done = 0;
         self.read_free = 0;

@@ -100,10 +100,10 @@ machine! {
         invalidate in 0.0, 1000.0;
         /// Share of its latency for which a read keeps the next one waiting.
         occupancy in 0.0, 1.0;
-        /// Shortest time for which a core keeps a line that it has just got, as share of the way it came.
-        keep_low in 0.0, 10.0;
+        /// Shortest time for which a core keeps a line that it got to write to, after that write.
+        keep_low in 0.0, 10000.0;
         /// Longest such time.
-        keep_high in 0.0, 10.0;
+        keep_high in 0.0, 10000.0;
         /// Random part of each latency, as share in both directions.
         jitter in 0.0, 0.9;
     }
@@ -121,8 +121,10 @@ machine! {
         pause in 0.1, 10000.0;
         /// One turn of a polite spin loop: how far the looks of a spinner lie apart.
         poll in 0.1, 10000.0;
-        /// The other instructions around one of the above.
+        /// The other instructions around one of the above, on average.
         path in 0.0, 1000.0;
+        /// A turn of a workload's loop beside the lock and what is done under it, on average.
+        turn in 0.0, 10000.0;
         /// Reading the clock.
         clock in 0.0, 1000.0;
     }
@@ -142,6 +144,10 @@ machine! {
         polls in 0.0, 1e9;
         /// Leaving a shallow sleep.
         exit_shallow in 0.0, 1e9;
+        /// Idle for longer than this, a CPU sleeps less shallowly.
+        middle_after in 0.0, 1e9;
+        /// Leaving that sleep.
+        exit_middle in 0.0, 1e9;
         /// Idle for longer than this, a CPU sleeps deeply.
         deep_after in 0.0, 1e9;
         /// Leaving a deep sleep.

@@ -100,7 +100,7 @@ fn outside() -> bool {
     ENGINE.with_borrow(|engine| engine.is_none())
 }
 
-fn step(f: impl FnOnce(&mut Engine) -> bool) {
+pub(crate) fn step(f: impl FnOnce(&mut Engine) -> bool) {
     if with(f) {
         fiber::suspend();
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lockwright_locks::events::Event;
 use lockwright_locks::seqcount::SeqCount;
 use lockwright_platform::{Platform, Work};
-use lockwright_sim::{Distance, Machine, Outcome, Placement, Setup, Sim, Stuck, clock, run};
+use lockwright_sim::{Distance, Machine, Outcome, Placement, Setup, Sim, Stuck, clock, run, turn};
 use lockwright_workloads::mutex_bench::{self, BenchMutex, Rhythm};
 use lockwright_workloads::rw_bench::{self, BenchRwLock, Percent, RwBody, RwSpec, RwThread};
 use serde::Serialize;
@@ -367,6 +367,7 @@ struct Tally {
 impl Tally {
     /// Told of `done` operations so far; whether time is over.
     fn over(&self, done: u64) -> bool {
+        turn();
         let now = clock();
         if now >= self.warm && self.before.get().is_none() {
             // The operation that was under way when the time began does not count.

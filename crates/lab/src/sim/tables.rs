@@ -152,8 +152,9 @@ fn task(
     Task { subject: lock(lock_name), job }
 }
 
-fn mixed(load: u32) -> Workload {
-    Workload::Rw { readers_percent: 50, dedicated: false, load, outside: 0, sleep_ns: 0 }
+/// Half of all sections are reads, of each thread or by half of the threads.
+fn halves(load: u32, dedicated: bool) -> Workload {
+    Workload::Rw { readers_percent: 50, dedicated, load, outside: 0, sleep_ns: 0 }
 }
 
 /// One column per policy, one row per number of threads.
@@ -174,7 +175,7 @@ fn by_policy(
         let mut first = None;
         for &(column, policy) in columns {
             let Some(published) = rows.number(row, column) else { continue };
-            let task = task(policy, &machine, Placement::Filled, workload(row), threads, ms);
+            let task = task(policy, &machine, Placement::Bound, workload(row), threads, ms);
             let task = sheet.run(task);
             let is_first = first.is_none();
             let first = *first.get_or_insert(task);
@@ -204,7 +205,15 @@ fn ivybridge(rows: &Rows, quick: bool) -> Sheet {
         ("time_based_spinning", "timed-spin"),
     ];
     let label = threads_of(rows);
-    by_policy(rows, "ivybridge-ex-8s", &columns, |_| mixed(1), label, Figure::Kops, ms(quick, 60))
+    by_policy(
+        rows,
+        "ivybridge-ex-8s",
+        &columns,
+        |_| halves(1, false),
+        label,
+        Figure::Kops,
+        ms(quick, 60),
+    )
 }
 
 fn cascadelake(rows: &Rows, quick: bool) -> Sheet {
@@ -216,14 +225,22 @@ fn cascadelake(rows: &Rows, quick: bool) -> Sheet {
     ];
     let load = |row| rows.number(row, "cs_load").expect("a load") as u32;
     let label = |row| format!("load {}, {} threads", load(row), rows.text(row, "threads"));
-    let workload = |row| mixed(load(row));
+    let workload = |row| halves(load(row), true);
     by_policy(rows, "cascadelake-2s", &columns, workload, label, Figure::Kops, ms(quick, 40))
 }
 
 fn adaptive(rows: &Rows, quick: bool) -> Sheet {
     let columns = [("pre_patch", "timed-spin"), ("post_patch", "v5.3")];
     let label = threads_of(rows);
-    by_policy(rows, "skylake-2s", &columns, |_| mixed(1), label, Figure::Kops, ms(quick, 40))
+    by_policy(
+        rows,
+        "skylake-2s",
+        &columns,
+        |_| halves(1, false),
+        label,
+        Figure::Kops,
+        ms(quick, 40),
+    )
 }
 
 fn page_fault(rows: &Rows, quick: bool) -> Sheet {
@@ -239,8 +256,7 @@ fn page_fault(rows: &Rows, quick: bool) -> Sheet {
 
 fn fairness(rows: &Rows, quick: bool) -> Sheet {
     let machine = machine("skylake-2s");
-    let workload =
-        Workload::Rw { readers_percent: 50, dedicated: true, load: 1, outside: 0, sleep_ns: 0 };
+    let workload = halves(1, true);
     let mut sheet = Sheet::default();
     for row in 0..rows.rows.len() {
         let (patch, state) = (rows.text(row, "patch"), rows.text(row, "state"));
@@ -250,7 +266,7 @@ fn fairness(rows: &Rows, quick: bool) -> Sheet {
             (_, "after_4ms") => "handoff",
             _ => "handoff-at-once",
         };
-        let run = task(policy, &machine, Placement::Filled, workload, 80, ms(quick, 100));
+        let run = task(policy, &machine, Placement::Bound, workload, 80, ms(quick, 100));
         let run = sheet.run(run);
         for (column, figure) in
             [("reader_mean", Figure::ReaderMean(5)), ("writer_mean", Figure::WriterMean(5))]

@@ -139,7 +139,8 @@ impl Engine {
         let l = &self.layout;
         let exit = match slept {
             _ if slept < l.polls => 0,
-            _ if slept < l.deep_after => l.interrupt + l.exit_shallow,
+            _ if slept < l.middle_after => l.interrupt + l.exit_shallow,
+            _ if slept < l.deep_after => l.interrupt + l.exit_middle,
             _ => l.interrupt + l.exit_deep,
         };
         let moved = if cpu == home { 0 } else { l.migrate };
