@@ -283,7 +283,7 @@ impl Engine {
     /// straight line within each halving.
     pub fn about(&mut self, time: Ps) -> Ps {
         let halvings = u64::from(self.rng.u64(..).leading_zeros()) << 10 | self.rng.u64(..1 << 10);
-        (time * 2 / 3) * halvings >> 10
+        ((time * 2 / 3) * halvings) >> 10
     }
 
     pub fn access(&mut self, address: usize, access: Access) -> bool {
