@@ -193,6 +193,7 @@ fn sweep(args: &SweepArgs) -> Result<ExitCode, Failure> {
                     machine: machine.clone(),
                     placement: args.placement.into(),
                     workload,
+                    kernel: args.kernel,
                     threads,
                     warmup: time / 2,
                     time,

@@ -92,6 +92,10 @@ pub struct SweepArgs {
           value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     pub sleep_us: u32,
 
+    /// From the attempt to take a lock to its release threads are not preempted, as in a kernel
+    #[arg(long)]
+    pub kernel: bool,
+
     /// Where threads run
     #[arg(long, value_name = "HOW", default_value = "filled")]
     pub placement: Place,

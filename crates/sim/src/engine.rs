@@ -79,6 +79,8 @@ pub(crate) struct Thread {
     /// Inside a lock operation.
     pub inside: bool,
     pub shielded: bool,
+    /// It is not preempted: see `without_preemption`.
+    pub steady: bool,
     pub voluntary: u64,
     pub involuntary: u64,
     /// Processor time.
@@ -212,6 +214,7 @@ impl Engine {
             watchers: Vec::new(),
             inside: false,
             shielded: false,
+            steady: false,
             voluntary: 0,
             involuntary: 0,
             ran: 0,
@@ -243,11 +246,16 @@ impl Engine {
     }
 
     pub fn should_yield(&self) -> bool {
-        self.is_due(self.current, self.now)
+        self.is_wanted(self.current, self.now)
     }
 
     /// Whether a thread that goes on at `at` on its CPU has to give way first.
     fn is_due(&self, thread: u16, at: Ps) -> bool {
+        !self.threads[usize::from(thread)].steady && self.is_wanted(thread, at)
+    }
+
+    /// Whether another thread should have the CPU of this one at `at`.
+    fn is_wanted(&self, thread: u16, at: Ps) -> bool {
         let cpu = &self.cpus[usize::from(self.threads[usize::from(thread)].cpu)];
         at >= cpu.slice_end && !cpu.queue.is_empty()
     }
@@ -479,7 +487,7 @@ impl Engine {
                     self.unwatch(id, None);
                     self.go_on(id, Why::Deadline, self.now);
                 }
-                (What::Slice, State::Spinning) if self.is_due(id, self.now) => {
+                (What::Slice, State::Spinning) if self.is_wanted(id, self.now) => {
                     self.unwatch(id, None);
                     let t = &mut self.threads[usize::from(id)];
                     if t.watch.resched {

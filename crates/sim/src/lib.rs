@@ -122,6 +122,25 @@ pub fn turn() {
     });
 }
 
+/// Runs `f` as a kernel without preemption runs a system call: the calling thread gives up its CPU
+/// when it sleeps or yields, and not before. Spinners still learn that somebody wants the CPU.
+///
+/// # Panics
+///
+/// Outside of a simulated thread.
+pub fn without_preemption<R>(f: impl FnOnce() -> R) -> R {
+    let set = |steady| {
+        platform::with(|engine| {
+            let me = usize::from(engine.current);
+            std::mem::replace(&mut engine.threads[me].steady, steady)
+        })
+    };
+    let before = set(true);
+    let result = f();
+    set(before);
+    result
+}
+
 /// Runs `threads` on `machine` until all have ended.
 ///
 /// # Errors

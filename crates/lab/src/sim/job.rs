@@ -2,12 +2,15 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use lockwright_locks::events::Event;
 use lockwright_locks::seqcount::SeqCount;
 use lockwright_platform::{Platform, Work};
-use lockwright_sim::{Distance, Machine, Outcome, Placement, Setup, Sim, Stuck, clock, run, turn};
+use lockwright_sim::{
+    Distance, Machine, Outcome, Placement, Setup, Sim, Stuck, clock, run, turn, without_preemption,
+};
 use lockwright_workloads::mutex_bench::{self, BenchMutex, Rhythm};
 use lockwright_workloads::rw_bench::{self, BenchRwLock, Percent, RwBody, RwSpec, RwThread};
 use serde::Serialize;
@@ -68,6 +71,8 @@ pub struct Job {
     pub placement: Placement,
     /// What they do.
     pub workload: Workload,
+    /// From the attempt to take a lock to its release they are not preempted, as in a kernel.
+    pub kernel: bool,
     /// How many they are.
     pub threads: usize,
     /// Simulated time that is not counted.
@@ -136,6 +141,39 @@ pub struct SimSample {
     pub accesses: u64,
 }
 
+/// A lock as the job's threads use it.
+struct Used<L> {
+    lock: L,
+    kernel: bool,
+}
+
+impl<L> Used<L> {
+    fn run<R>(&self, f: impl FnOnce() -> R) -> R {
+        if self.kernel { without_preemption(f) } else { f() }
+    }
+}
+
+impl<L: BenchRwLock> BenchRwLock for Used<L> {
+    fn new() -> Self {
+        Used { lock: L::new(), kernel: false }
+    }
+    fn read<T>(&self, section: impl FnOnce(&AtomicU64) -> T) -> T {
+        self.run(|| self.lock.read(section))
+    }
+    fn write<T>(&self, section: impl FnOnce(&AtomicU64) -> T) -> T {
+        self.run(|| self.lock.write(section))
+    }
+}
+
+impl<L: BenchMutex> BenchMutex for Used<L> {
+    fn new() -> Self {
+        Used { lock: L::new(), kernel: false }
+    }
+    fn with<T>(&self, section: impl FnOnce(&mut u64) -> T) -> T {
+        self.run(|| self.lock.with(section))
+    }
+}
+
 /// Runs the lock `L` through a reader-writer workload.
 ///
 /// # Errors
@@ -146,7 +184,7 @@ pub struct SimSample {
 ///
 /// If the workload is one of mutexes.
 pub fn rw<L: BenchRwLock + 'static>(job: &Job) -> Result<SimSample, Stuck> {
-    let lock = Rc::new(L::new());
+    let lock = Rc::new(Used { lock: L::new(), kernel: job.kernel });
     let torn = Rc::new(Cell::new(0));
     let check = Rc::new(Check { left: Cell::new(job.threads), ..Check::default() });
     let spec = reading_threads(job);
@@ -166,7 +204,7 @@ pub fn rw<L: BenchRwLock + 'static>(job: &Job) -> Result<SimSample, Stuck> {
                     let readers = Percent::whole(readers_percent);
                     let body = RwBody { readers, load, outside, sleep_ns, seed };
                     let over = |done: &RwThread| tally.over(done.reads + done.writes);
-                    let done = rw_bench::sections::<L, Sim>(&lock, body, over);
+                    let done = rw_bench::sections::<_, Sim>(&*lock, body, over);
                     torn.set(torn.get() + done.torn());
                     check.end(done.writes, || lock.read(value));
                 })
@@ -268,11 +306,11 @@ impl Check {
     }
 }
 
-fn value(counter: &std::sync::atomic::AtomicU64) -> u64 {
+fn value(counter: &AtomicU64) -> u64 {
     counter.load(std::sync::atomic::Ordering::Relaxed)
 }
 
-fn count(counter: &std::sync::atomic::AtomicU64, ns: u32) {
+fn count(counter: &AtomicU64, ns: u32) {
     use std::sync::atomic::Ordering::Relaxed;
     let before = counter.load(Relaxed);
     Sim::relax(ns);
@@ -306,7 +344,8 @@ pub fn mutex<M: BenchMutex + 'static>(job: &Job) -> Result<SimSample, Stuck> {
         Workload::Users { locks, .. } => locks as usize,
         _ => 1,
     };
-    let locks: Rc<Vec<M>> = Rc::new((0..many).map(|_| M::new()).collect());
+    let used = |_| Used { lock: M::new(), kernel: job.kernel };
+    let locks: Rc<Vec<Used<M>>> = Rc::new((0..many).map(used).collect());
     let check = Rc::new(Check { left: Cell::new(job.threads), ..Check::default() });
     let bodies = |id: usize, tally: Tally| {
         let (locks, check) = (Rc::clone(&locks), Rc::clone(&check));
@@ -316,7 +355,7 @@ pub fn mutex<M: BenchMutex + 'static>(job: &Job) -> Result<SimSample, Stuck> {
             Workload::Mutex { load, outside } => Box::new(move || {
                 let rhythm = Rhythm::steady(load, outside);
                 let own =
-                    mutex_bench::sections::<M, Sim>(&locks[0], rhythm, |done| tally.over(done));
+                    mutex_bench::sections::<_, Sim>(&locks[0], rhythm, |done| tally.over(done));
                 check.end(own, || sum(&locks));
             }),
             Workload::Users { inside_ns, outside_ns, .. } => Box::new(move || {
