@@ -9,3 +9,5 @@ dpkg -s libabsl-dev libnsync-dev libtbb-dev pkg-config >/dev/null 2>&1 ||
 cargo test --release -p lockwright-peers --features peers-cxx
 cargo run -q --release --features peers-cxx -- bench mutex --threads 2 --load 1 --outside 0 \
     --rounds 1 --secs 0.02
+cargo run -q --release --features peers-cxx -- bench rwlock --threads 2 --load 1 --outside 0 \
+    --readers 50 --rounds 1 --secs 0.02

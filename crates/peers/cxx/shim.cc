@@ -4,6 +4,7 @@
 #include <absl/synchronization/mutex.h>
 #include <nsync.h>
 #include <oneapi/tbb/mutex.h>
+#include <oneapi/tbb/rw_mutex.h>
 
 #include <memory>
 #include <new>
@@ -17,5 +18,11 @@
 
 LOCKWRIGHT_PEER(lockwright_absl, absl::Mutex, mutex->Lock(), mutex->Unlock())
 LOCKWRIGHT_PEER(lockwright_tbb, tbb::mutex, mutex->lock(), mutex->unlock())
+LOCKWRIGHT_PEER(lockwright_tbb_rw, tbb::rw_mutex, mutex->lock(), mutex->unlock())
+
+extern "C" void lockwright_absl_lock_shared(absl::Mutex* mutex) { mutex->ReaderLock(); }
+extern "C" void lockwright_absl_unlock_shared(absl::Mutex* mutex) { mutex->ReaderUnlock(); }
+extern "C" void lockwright_tbb_rw_lock_shared(tbb::rw_mutex* mutex) { mutex->lock_shared(); }
+extern "C" void lockwright_tbb_rw_unlock_shared(tbb::rw_mutex* mutex) { mutex->unlock_shared(); }
 
 static_assert(sizeof(nsync::nsync_mu) <= 16 && alignof(nsync::nsync_mu) <= 16, "storage is 16 bytes");

@@ -17,7 +17,7 @@ mod seq;
 mod cxx;
 
 #[cfg(feature = "peers-cxx")]
-pub use cxx::{Absl, Nsync, TbbMutex};
+pub use cxx::{Absl, AbslRw, Nsync, NsyncRw, TbbMutex, TbbRwMutex};
 #[cfg(target_env = "gnu")]
 pub use posix::PthreadAdaptive;
 pub use posix::{Pthread, c_library};

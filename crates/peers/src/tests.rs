@@ -5,6 +5,7 @@ use std::time::Duration;
 use lockwright_workloads::mutex_bench::{
     BenchMutex, Interrupt, MutexBench, Rhythm, RoundSpec, Runner,
 };
+use lockwright_workloads::rw_bench::{BenchRwLock, Percent, RwBench, RwRunner, RwSpec};
 use lockwright_workloads::seq_bench::{BenchSeq, SeqBench, SeqRunner, SeqSpec, WriteEvery};
 
 /// What is read is of one write as a whole.
@@ -30,6 +31,41 @@ fn excludes<M: BenchMutex>() {
     let report = Runner::<M>::NEW.throughput(&spec, &Interrupt::new()).unwrap();
     assert_eq!(report.lost_updates, 0);
     assert!(report.threads.iter().map(|thread| thread.ops).sum::<u64>() > 0);
+}
+
+/// Readers and writers beside each other: no write is lost, and no reader sees one.
+fn keeps_writers_apart<L: BenchRwLock>() {
+    let spec = RwSpec {
+        threads: 4,
+        readers: Percent::whole(50),
+        dedicated: false,
+        load: 20,
+        outside: 2,
+        time: Duration::from_millis(30),
+    };
+    let report = RwRunner::<L>::NEW.round(&spec, &Interrupt::new()).unwrap();
+    assert_eq!(report.intrusions, 0);
+    assert!(report.threads.iter().map(|thread| thread.reads).sum::<u64>() > 0);
+    assert!(report.threads.iter().map(|thread| thread.writes).sum::<u64>() > 0);
+}
+
+#[test]
+fn reader_writer_peers_keep_writers_apart() {
+    keeps_writers_apart::<crate::StdRw>();
+    keeps_writers_apart::<crate::ParkingLotRw>();
+    keeps_writers_apart::<crate::UsyncRw>();
+    keeps_writers_apart::<crate::PthreadRw>();
+    keeps_writers_apart::<crate::Sharded>();
+    #[cfg(target_env = "gnu")]
+    keeps_writers_apart::<crate::PthreadRwWriters>();
+}
+
+#[cfg(feature = "peers-cxx")]
+#[test]
+fn foreign_reader_writer_peers_keep_writers_apart() {
+    keeps_writers_apart::<crate::AbslRw>();
+    keeps_writers_apart::<crate::NsyncRw>();
+    keeps_writers_apart::<crate::TbbRwMutex>();
 }
 
 macro_rules! peers {

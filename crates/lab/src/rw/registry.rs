@@ -80,6 +80,12 @@ static PEERS: &[RwSubject] = &[
         Kind::BlockingPeer,
         "crossbeam_utils::sync::ShardedLock",
     ),
+    #[cfg(feature = "peers-cxx")]
+    subject::<peers::AbslRw>("absl", Kind::BlockingPeer, "absl::Mutex"),
+    #[cfg(feature = "peers-cxx")]
+    subject::<peers::NsyncRw>("nsync", Kind::BlockingPeer, "nsync_mu"),
+    #[cfg(feature = "peers-cxx")]
+    subject::<peers::TbbRwMutex>("tbb_rw_mutex", Kind::BlockingPeer, "oneapi::tbb::rw_mutex"),
 ];
 
 static BROKEN: &[RwSubject] =
