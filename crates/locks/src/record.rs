@@ -29,7 +29,7 @@
 
 mod crowd;
 
-pub(crate) use crowd::join_spinners;
+pub use crowd::join_spinners;
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
