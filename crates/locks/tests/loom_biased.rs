@@ -10,8 +10,7 @@ use lockwright_locks::rwsem::policy::{NEVER, Policy, Standard, Switches};
 use lockwright_platform::{CELLS, Model, Platform};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
-use loom::thread;
-use support::model;
+use support::{model, together};
 
 /// The default without what time decides, which stands still in the model.
 struct Plain;
@@ -63,15 +62,7 @@ fn run(preemptions: Option<usize>, biased: bool, bodies: &'static [Body]) {
             // So that the other lock's period, when it comes, has the same cell.
             while (Model::number() + 1) as usize % CELLS != 1 {}
         }
-        let others: Vec<_> = bodies[1..]
-            .iter()
-            .map(|body| {
-                let shared = shared.clone();
-                thread::spawn(move || body(&shared))
-            })
-            .collect();
-        let mut writes = bodies[0](&shared);
-        writes += others.into_iter().map(|t| t.join().unwrap()).sum::<u32>();
+        let writes = together(&shared, bodies).iter().sum::<u32>();
         assert!(!shared.lock.is_locked(), "a hold was left behind");
         assert_eq!(shared.lock.base().count(), 0, "a count or a flag was left behind");
         assert_eq!(shared.lock.base().control(), 0, "a record was left behind");

@@ -9,8 +9,7 @@ use lockwright_locks::mutex::{NEVER, Policy, RawMutex};
 use lockwright_platform::{Model, Platform};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
-use loom::thread;
-use support::model;
+use support::{model, together};
 
 // Each policy states all that matters to a model: no polls before the wait that the model sees,
 // no lurking (a wait by polls), one re-take is enough.
@@ -92,15 +91,7 @@ type Body<W> = fn(&Shared<W>) -> u32;
 fn run<W: Policy + Send + Sync>(preemptions: Option<usize>, bodies: &'static [Body<W>]) {
     model(preemptions, move || {
         let shared = Shared::<W>::new();
-        let others: Vec<_> = bodies[1..]
-            .iter()
-            .map(|body| {
-                let shared = shared.clone();
-                thread::spawn(move || body(&shared))
-            })
-            .collect();
-        let mut inside = bodies[0](&shared);
-        inside += others.into_iter().map(|t| t.join().unwrap()).sum::<u32>();
+        let inside = together(&shared, bodies).iter().sum::<u32>();
         // Nobody waits: no record, no request may be left (race 20, invariants I3 and I4).
         assert_eq!(shared.mutex.control(), 0, "something left behind");
         assert!(shared.mutex.try_lock(), "left locked");

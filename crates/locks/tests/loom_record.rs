@@ -9,8 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use lockwright_locks::record::{Record, attach, ctl, join_spinners};
 use lockwright_platform::{Model, Platform, Word};
 use loom::sync::Arc;
-use loom::thread;
-use support::model;
+use support::{model, together};
 
 type Control = <Model as Platform>::Word<u32>;
 
@@ -22,16 +21,8 @@ fn run(preemptions: usize, bodies: &'static [fn(&Locks)]) {
     model(Some(preemptions), move || {
         let locks: Arc<Locks> = Arc::new([Word::new(0), Word::new(0)]);
         let first = attach::<Model>(&locks[0]).unwrap().record();
-        let others: Vec<_> = bodies[1..]
-            .iter()
-            .map(|body| {
-                let locks = locks.clone();
-                thread::spawn(move || body(&locks))
-            })
-            .collect();
         first.acquire().leave(&locks[0]);
-        bodies[0](&locks);
-        others.into_iter().for_each(|other| other.join().unwrap());
+        together(&locks, bodies);
         for lock in locks.iter() {
             assert_eq!(lock.load(Relaxed), 0, "a record that nobody uses is still attached");
         }

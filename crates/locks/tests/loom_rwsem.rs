@@ -12,8 +12,7 @@ use lockwright_locks::rwsem::policy::{
 use lockwright_platform::{Model, Platform};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
-use loom::thread;
-use support::model;
+use support::{model, together};
 
 // Time stands still in the model: a waiter with handoff_ns = 0 asks at its first look. No polls
 // before the wait that the model sees.
@@ -46,6 +45,22 @@ policies! {
     Strict: Fifo, NEVER, NEVER;
 }
 
+/// Writers that wait awake for readers, and spin in no other way.
+struct Quiet;
+impl Policy for Quiet {
+    const NAME: &'static str = "Quiet";
+    const STAGE: &'static str = "model";
+    const SWITCHES: Switches = Switches { writers_spin: false, first_looks: 0, ..Doze::SWITCHES };
+}
+
+/// The rule for real-time tasks: no long spin on a held lock without an owner.
+struct RealTime;
+impl Policy for RealTime {
+    const NAME: &'static str = "RealTime";
+    const STAGE: &'static str = "model";
+    const SWITCHES: Switches = Switches { null_owner_tries: 1, ..HandOff53::SWITCHES };
+}
+
 struct Shared<W: Policy> {
     lock: RawRwLock<Model, W>,
     section: UnsafeCell<u32>,
@@ -67,15 +82,7 @@ type Body<W> = fn(&Shared<W>) -> u32;
 fn run<W: Policy + Send + Sync>(preemptions: Option<usize>, bodies: &'static [Body<W>]) {
     model(preemptions, move || {
         let shared = Arc::new(Shared::<W> { lock: RawRwLock::new(), section: UnsafeCell::new(0) });
-        let others: Vec<_> = bodies[1..]
-            .iter()
-            .map(|body| {
-                let shared = shared.clone();
-                thread::spawn(move || body(&shared))
-            })
-            .collect();
-        let mut writes = bodies[0](&shared);
-        writes += others.into_iter().map(|t| t.join().unwrap()).sum::<u32>();
+        let writes = together(&shared, bodies).iter().sum::<u32>();
         assert_eq!(shared.lock.count(), 0, "a count or a flag was left behind");
         assert_eq!(shared.lock.control(), 0, "a record was left behind");
         assert_eq!(shared.section.with(|n| unsafe { *n }), writes);
@@ -240,12 +247,14 @@ models! {
     a_doze_ends_by_its_timer: Doze, 0, Some(3), [write, tried, write], reaches RwsemSleepWriter RwsemWlock;
     a_doze_takes_nothing_from_the_others: Doze, 0, Some(2), [write, write, read], reaches RwsemSleepWriter;
     a_cancelled_doze_asks_for_the_next: Doze, 0, Some(3), [write, timed_write, read], reaches RwsemWlockFail;
+    a_quiet_writer_asks_before_it_sleeps: Quiet, 1, Some(3), [write, tried, read], reaches RwsemSleepWriter RwsemWlock;
     strict_fifo: Strict, 0, Some(4), [write_write, write], reaches RwsemWlock;
     strict_fifo_readers: Strict, 0, Some(4), [write_read, write_read], reaches RwsemWlock RwsemRlock;
     early_transfer: Transfer, 0, Some(4), [write_write, write], reaches RwsemWlock;
     writers_spin: Steal, 2, Some(2), [write, write], reaches OsqHead RwsemOptLock;
     readers_spin_53: Reader53, 2, Some(2), [write, read], reaches OsqHead RwsemOptRlock;
     writers_spin_53: HandOff53, 2, Some(2), [write, write_read], reaches RwsemOptLock;
+    null_owner_tries_end_a_spin: RealTime, 2, Some(2), [write_write, write], reaches RwsemOptLock RwsemOptFail;
     v53_sleeps: HandOff53, 0, Some(4), [write_read, write_read], reaches RwsemRlock RwsemWlock;
     v511_sleeps: HandOff511, 0, Some(4), [write_read, write_read], reaches RwsemRlock RwsemWlock;
     race_08_a_grant_counts_all_before_any_runs: Steal, 0, Some(3), [write, read, read], reaches RwsemWakeReader;

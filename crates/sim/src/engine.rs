@@ -5,8 +5,10 @@
 //! queued. All of a simulation happens on one OS thread, so each operation takes effect at one
 //! instant: histories are sequentially consistent.
 //!
-//! Who runs where is `scheduler`'s, what is checked all the time `audit`'s.
+//! What the running thread does is in `acts`, who runs where in `scheduler`, what is checked all the
+//! time in `audit`.
 
+mod acts;
 mod audit;
 mod scheduler;
 mod turn;
@@ -19,7 +21,7 @@ use lockwright_platform::COUNTERS;
 pub(crate) use turn::Turn;
 
 use crate::layout::{Layout, Ps};
-use crate::lines::{Access, Lines};
+use crate::lines::Lines;
 
 /// Why a thread was resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -265,180 +267,6 @@ impl Engine {
         let epoch = self.threads[usize::from(thread)].epoch;
         self.events.push(Reverse(Event { at, seq: self.seq, thread, epoch, what }));
     }
-
-    // What the running thread does. `true`: it must suspend itself.
-
-    /// Goes on at `at`.
-    pub fn until(&mut self, at: Ps) -> bool {
-        let due = self.events.peek().map_or(self.limit, |Reverse(next)| next.at.min(self.limit));
-        if at < due && !self.is_due(self.current, at) {
-            self.now = at;
-            return false;
-        }
-        let me = self.current;
-        self.threads[usize::from(me)].why = Why::Done;
-        self.push(at, me, What::Resume);
-        true
-    }
-
-    /// So much processor time, in which the thread may be preempted.
-    pub fn spend(&mut self, time: Ps) -> bool {
-        self.until(self.now + time)
-    }
-
-    /// A time of this length on average, and with a tail: what a core does between two accesses is
-    /// never twice the same, and without chance threads fall into step. Exponential but for the
-    /// straight line within each halving.
-    pub fn about(&mut self, time: Ps) -> Ps {
-        let halvings = u64::from(self.rng.u64(..).leading_zeros()) << 10 | self.rng.u64(..1 << 10);
-        ((time * 2 / 3) * halvings) >> 10
-    }
-
-    pub fn access(&mut self, address: usize, access: Access) -> bool {
-        let line = self.lines.of(address);
-        let core = self.layout.core(usize::from(self.cpu()));
-        let begun = self.now + self.about(self.layout.path);
-        let at = self.lines.access(&self.layout, &mut self.rng, line, core, access, begun);
-        self.until(at)
-    }
-
-    /// After a write by the running thread: those who spin on the line fetch it again.
-    pub fn written(&mut self, address: usize) {
-        let line = self.lines.of(address);
-        for thread in self.lines.take_watchers(line) {
-            self.unwatch(thread, Some(line));
-            let (cpu, pace) = {
-                let spinner = &self.threads[usize::from(thread)];
-                (usize::from(spinner.cpu), spinner.watch.pace)
-            };
-            let looks = self.now + self.rng.u64(0..=pace);
-            let core = self.layout.core(cpu);
-            let at =
-                self.lines.access(&self.layout, &mut self.rng, line, core, Access::Look, looks);
-            self.go_on(thread, Why::Line, at);
-        }
-    }
-
-    /// Takes a spinner off every list but that of `line`, whose list is taken already.
-    fn unwatch(&mut self, thread: u16, line: Option<u32>) {
-        let watch = self.threads[usize::from(thread)].watch;
-        for other in watch.lines.into_iter().flatten().filter(|&other| Some(other) != line) {
-            self.lines.forget(other, thread);
-        }
-        if let Some((cpu, _)) = watch.holder
-            && let Some(cpu) = self.cpus.get_mut(usize::from(cpu))
-        {
-            cpu.watchers.retain(|&other| other != thread);
-        }
-        if let Some(other) = watch.running
-            && let Some(other) = self.threads.get_mut(usize::from(other))
-        {
-            other.watchers.retain(|&other| other != thread);
-        }
-    }
-
-    /// A spinner that is on no list any more goes on at `at`, on its CPU.
-    fn go_on(&mut self, thread: u16, why: Why, at: Ps) {
-        let spinner = &mut self.threads[usize::from(thread)];
-        debug_assert_eq!(spinner.state, State::Spinning);
-        spinner.state = State::Running;
-        spinner.epoch += 1;
-        spinner.why = why;
-        self.push(at, thread, What::Resume);
-    }
-
-    /// The running thread sleeps on its CPU until something of `watch` happens. `Some`: it has.
-    pub fn spin(&mut self, watch: Watch) -> Option<Why> {
-        if watch.deadline.is_some_and(|at| at <= self.now) {
-            return Some(Why::Deadline);
-        }
-        if watch.holder.is_some_and(|(cpu, stamp)| self.stamp(cpu) != stamp) {
-            return Some(Why::Stopped);
-        }
-        if watch.running.is_some_and(|thread| !self.is_running(thread)) {
-            return Some(Why::Stopped);
-        }
-        if watch.resched && self.should_yield() {
-            return Some(Why::Resched);
-        }
-        let me = self.current;
-        let thread = self.me();
-        thread.state = State::Spinning;
-        thread.watch = watch;
-        thread.epoch += 1;
-        for line in watch.lines.into_iter().flatten() {
-            self.lines.watch(line, me);
-        }
-        if let Some((cpu, _)) = watch.holder
-            && let Some(cpu) = self.cpus.get_mut(usize::from(cpu))
-        {
-            cpu.watchers.push(me);
-        }
-        if let Some(other) = watch.running {
-            self.threads[usize::from(other)].watchers.push(me);
-        }
-        if let Some(at) = watch.deadline {
-            self.push(at, me, What::Deadline);
-        }
-        let cpu = &self.cpus[usize::from(self.cpu())];
-        let slice_end = cpu.slice_end.max(self.now);
-        if !cpu.queue.is_empty() {
-            self.push(slice_end, me, What::Slice);
-        }
-        None
-    }
-
-    /// The running thread gives up its CPU: until woken (`token`), or until `deadline`.
-    /// `Some`: it does not have to.
-    pub fn park(&mut self, token: bool, deadline: Option<Ps>) -> Option<Why> {
-        if token && std::mem::take(&mut self.me().token) {
-            return Some(Why::Token);
-        }
-        if deadline.is_some_and(|at| at <= self.now) {
-            return Some(Why::Deadline);
-        }
-        let me = self.current;
-        let thread = self.me();
-        thread.state = State::Parked(token);
-        thread.epoch += 1;
-        thread.voluntary += 1;
-        self.note_contention();
-        self.parked += 1;
-        if let Some(at) = deadline {
-            self.push(at, me, What::Deadline);
-        }
-        self.leave_cpu(me);
-        None
-    }
-
-    /// The running thread lets others run; true if there are any.
-    pub fn yield_now(&mut self) -> bool {
-        let me = self.current;
-        let cpu = self.cpu();
-        if self.cpus[usize::from(cpu)].queue.is_empty() {
-            return false;
-        }
-        self.me().voluntary += 1;
-        self.make_ready(me, Why::Done);
-        true
-    }
-
-    /// The running thread has ended.
-    pub fn end(&mut self) {
-        let me = self.current;
-        let thread = self.me();
-        thread.state = State::Done;
-        thread.epoch += 1;
-        self.done += 1;
-        self.leave_cpu(me);
-    }
-
-    /// What the running thread was resumed for.
-    pub fn why(&self) -> Why {
-        self.threads[usize::from(self.current)].why
-    }
-
-    // The event loop.
 
     /// Moves the clock to the next resumption.
     ///

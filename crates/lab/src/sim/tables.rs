@@ -205,16 +205,8 @@ fn ivybridge(rows: &Rows, quick: bool) -> Sheet {
         ("readers_spin_on_writer", "reader-spin"),
         ("time_based_spinning", "timed-spin"),
     ];
-    let label = threads_of(rows);
-    by_policy(
-        rows,
-        "ivybridge-ex-8s",
-        &columns,
-        |_| halves(1, false),
-        label,
-        Figure::Kops,
-        ms(quick, 60),
-    )
+    let (workload, label) = (|_| halves(1, false), threads_of(rows));
+    by_policy(rows, "ivybridge-ex-8s", &columns, workload, label, Figure::Kops, ms(quick, 60))
 }
 
 fn cascadelake(rows: &Rows, quick: bool) -> Sheet {
@@ -232,16 +224,8 @@ fn cascadelake(rows: &Rows, quick: bool) -> Sheet {
 
 fn adaptive(rows: &Rows, quick: bool) -> Sheet {
     let columns = [("pre_patch", "timed-spin"), ("post_patch", "v5.3")];
-    let label = threads_of(rows);
-    by_policy(
-        rows,
-        "skylake-2s",
-        &columns,
-        |_| halves(1, false),
-        label,
-        Figure::Kops,
-        ms(quick, 40),
-    )
+    let (workload, label) = (|_| halves(1, false), threads_of(rows));
+    by_policy(rows, "skylake-2s", &columns, workload, label, Figure::Kops, ms(quick, 40))
 }
 
 fn page_fault(rows: &Rows, quick: bool) -> Sheet {

@@ -67,17 +67,15 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         let mut joined = None;
         if !retaken && !Self::one_spinner() {
             joined = self.join_spinners();
-            match joined.map(|record| (record, self.spin_in_osq(&me, record))) {
-                Some((record, Spun::Acquired)) => {
+            if let Some(record) = joined {
+                let end = self.spin_in_osq(&me, record);
+                if end == Spun::Acquired {
                     record.leave_spinning(&self.ctl);
                     inc::<P>(Event::MutexOptLock);
                     return true;
                 }
-                Some((record, end)) => {
-                    record.stop_spinning();
-                    retaken = end == Spun::Retaken;
-                }
-                None => {}
+                record.stop_spinning();
+                retaken = end == Spun::Retaken;
             }
         }
         let Some(guarded) = joined.map(Record::acquire).or_else(|| attach(&self.ctl)) else {

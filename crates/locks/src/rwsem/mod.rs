@@ -30,7 +30,8 @@
 //! The reader count includes readers that are about to back out. WAITERS, HANDOFF and the queue
 //! change under the record's guard only. Whoever takes a reader's count back does what an unlock
 //! does, since an unlock that saw it has left the wake-up to it. WAITERS may be down while the
-//! first waiter is a writer that has been woken, or dozes with a timer of its own (`doze_ns`).
+//! first waiter is a writer that has been woken, dozes with a timer of its own (`doze_ns`), or
+//! waits awake for readers to leave (`drains_readers`).
 //!
 //! ```text
 //! Edges

@@ -92,7 +92,7 @@ switches! {
     sticky_reader_bit: bool = false, "P11", Value::Flag;
     /// A reader tries once more after a spin in vain if other readers have come to hold the lock.
     phase_retry: bool = false, "P12", Value::Flag;
-    /// Looks at a held lock without an owner before a spinner leaves; 0: as many as time allows.
+    /// Looks at a held lock without an owner before a spinner leaves; 0: as many as time allows. The kernel's rule for real-time tasks, so no preset has it.
     null_owner_tries: u32 = 0, "P14", Value::Number;
     /// A writer that forbade stealing spins on the owner before it sleeps.
     handoff_spins: bool = false, "P15", Value::Flag;

@@ -1,6 +1,8 @@
 //! How the models are explored.
 
 use loom::model::Builder;
+use loom::sync::Arc;
+use loom::thread;
 
 /// Explores `f` with at most `preemptions` preemptions (`None`: all schedules).
 pub fn model(preemptions: Option<usize>, f: impl Fn() + Sync + Send + 'static) {
@@ -8,4 +10,18 @@ pub fn model(preemptions: Option<usize>, f: impl Fn() + Sync + Send + 'static) {
     builder.preemption_bound = preemptions;
     builder.max_branches = 20_000;
     builder.check(f);
+}
+
+/// Runs the first body here and each other in a thread of its own; what they return.
+#[allow(dead_code, reason = "each file of models is a crate of its own, and some need no bodies")]
+pub fn together<S: 'static, R: 'static>(shared: &Arc<S>, bodies: &[fn(&S) -> R]) -> Vec<R> {
+    let others: Vec<_> = bodies[1..]
+        .iter()
+        .map(|&body| {
+            let shared = shared.clone();
+            thread::spawn(move || body(&shared))
+        })
+        .collect();
+    let first = bodies[0](shared);
+    std::iter::once(first).chain(others.into_iter().map(|other| other.join().unwrap())).collect()
 }
