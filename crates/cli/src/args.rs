@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::builder::styling::Styles;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use lockwright_workloads::rw_bench::Percent;
+use lockwright_workloads::rw_bench::{Mix, Percent};
 use lockwright_workloads::seq_bench::WriteEvery;
 
 /// Kernel-grade locks for ordinary programs, and the laboratory that proves them.
@@ -89,8 +89,8 @@ Examples:
 
 const RW_HELP: &str = "\
 Each thread reads or writes under the lock over and over, drawing anew each
-time; with --dedicated a thread only reads or only writes. A writer adds one to
-a counter, a reader looks whether it changes: each round checks exclusion.
+time; with --blocks it reads, then writes, many times each, with --dedicated
+it only reads or only writes. A writer adds one to a counter, a reader looks whether it changes: each round checks exclusion.
 
 Exit codes:
   0    done
@@ -226,6 +226,28 @@ pub struct ReportArgs {
     pub quiet: bool,
 }
 
+/// How reads and writes are mixed; else each thread draws anew each time.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct MixArgs {
+    /// Threads either read or write
+    #[arg(short, long, conflicts_with = "blocks")]
+    pub dedicated: bool,
+
+    /// Of each hundred sections of a thread the first so many are reads
+    #[arg(short, long)]
+    pub blocks: bool,
+}
+
+impl MixArgs {
+    pub fn mix(self) -> Mix {
+        match self {
+            MixArgs { dedicated: true, .. } => Mix::Dedicated,
+            MixArgs { blocks: true, .. } => Mix::Blocks,
+            MixArgs { .. } => Mix::Drawn,
+        }
+    }
+}
+
 /// `lockwright bench rwlock`.
 #[derive(Debug, Args)]
 pub struct RwArgs {
@@ -242,9 +264,9 @@ pub struct RwArgs {
     #[arg(long, value_name = "PERCENT,..", value_delimiter = ',', default_value = "0,50,90,99")]
     pub readers: Vec<Percent>,
 
-    /// Threads either read or write
-    #[arg(short, long)]
-    pub dedicated: bool,
+    /// How they are mixed.
+    #[command(flatten)]
+    pub mix: MixArgs,
 
     /// Numbers of threads
     #[arg(short, long, value_name = "N,..", value_delimiter = ',', value_parser = threads,

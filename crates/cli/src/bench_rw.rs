@@ -49,6 +49,9 @@ fn plan(args: &RwArgs) -> Result<RwPlan, Failure> {
             locks.push(lock);
         }
     }
+    if let Some(odd) = args.readers.iter().find(|p| args.mix.blocks && !p.is_whole()) {
+        return Err(Failure::Usage(format!("--blocks takes whole percentages, not {odd}")));
+    }
     let baseline = match &args.baseline {
         Some(name) => Some(baseline(&known, name, &mut locks)?),
         None => None,
@@ -83,8 +86,8 @@ fn cells(args: &RwArgs) -> Vec<RwCell> {
         for &threads in &args.threads {
             for &load in &args.load {
                 for &outside in &args.outside {
-                    let dedicated = args.dedicated;
-                    let cell = RwCell { threads, readers, dedicated, load, outside };
+                    let mix = args.mix.mix();
+                    let cell = RwCell { threads, readers, mix, load, outside };
                     if !cells.contains(&cell) {
                         cells.push(cell);
                     }

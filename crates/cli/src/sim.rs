@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lockwright_lab::sim::batch::{self, Ended, Task};
 use lockwright_lab::sim::host::host;
-use lockwright_lab::sim::job::{Job, Workload, wants_rwlock};
+use lockwright_lab::sim::job::{Job, Workload, takes};
 use lockwright_lab::sim::published;
 use lockwright_lab::sim::report;
 use lockwright_lab::sim::subjects::{SUBJECTS, SimSubject};
@@ -100,20 +100,21 @@ fn workload(args: &SweepArgs) -> Workload {
     match args.workload {
         Kind::Rwlock => Workload::Rw {
             readers_percent: args.readers,
-            dedicated: args.dedicated,
+            mix: args.mix.mix(),
             load: args.load,
             outside: args.outside,
             sleep_ns: u64::from(args.sleep_us) * 1_000,
         },
         Kind::Mutex => Workload::Mutex { load: args.load, outside: args.outside },
         Kind::PageFault => Workload::PageFault { faults: 32_768, fault_ns: 1_000, map_ns: 20_000 },
+        Kind::Forks => Workload::Forks { sections: 5, inside_ns: 500, outside_ns: 40_000 },
         Kind::Users => Workload::Users { locks: 16, inside_ns: 2_500, outside_ns: 60_000 },
     }
 }
 
 fn subjects(args: &SweepArgs, workload: &Workload) -> Result<Vec<&'static SimSubject>, Failure> {
-    let rwlock = wants_rwlock(workload);
-    let fitting = || SUBJECTS.iter().filter(|subject| subject.rwlock == rwlock);
+    let rwlock = takes(workload, true);
+    let fitting = || SUBJECTS.iter().filter(|subject| takes(workload, subject.rwlock));
     let defaults: &[&str] =
         if rwlock { &["v5.2", "v5.3", "v5.11", "default"] } else { &["mutex", "mutex-kernel"] };
     let names: Vec<&str> = match &args.policy {
@@ -131,6 +132,10 @@ fn subjects(args: &SweepArgs, workload: &Workload) -> Result<Vec<&'static SimSub
     let writes = !matches!(workload, Workload::Rw { readers_percent: 100, .. });
     if writes && chosen.iter().any(|subject| subject.name == "seqcount") {
         let why = "seqcount has no writers here: it takes a workload of 100 % reads";
+        return Err(Failure::Usage(why.to_owned()));
+    }
+    if args.workload == Kind::Forks && args.threads.iter().any(|threads| threads % 2 != 0) {
+        let why = "forks takes even numbers of threads: each parent has a child";
         return Err(Failure::Usage(why.to_owned()));
     }
     Ok(chosen)

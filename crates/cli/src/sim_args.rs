@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use lockwright_sim::Placement;
 
-use crate::args::threads;
+use crate::args::{MixArgs, threads};
 
 pub const SIM_HELP: &str = "\
 The locks' own code runs on a simulated machine: the figures are simulated time,
@@ -73,9 +73,9 @@ pub struct SweepArgs {
           value_parser = clap::value_parser!(u32).range(0..=100))]
     pub readers: u32,
 
-    /// Threads either read or write
-    #[arg(short, long)]
-    pub dedicated: bool,
+    /// How they are mixed.
+    #[command(flatten)]
+    pub mix: MixArgs,
 
     /// PAUSEs inside each section
     #[arg(long, value_name = "N", default_value_t = 1,
@@ -175,6 +175,8 @@ pub enum Kind {
     PageFault,
     /// Users of sixteen mutexes, one of which is hot
     Users,
+    /// Parents that fork and wait, two threads each, with five writes of each under one lock
+    Forks,
 }
 
 /// Where threads run.

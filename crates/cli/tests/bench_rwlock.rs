@@ -75,6 +75,21 @@ fn dedicated_threads_keep_to_their_roles() {
 }
 
 #[test]
+fn blocks_of_reads_take_a_whole_percentage() {
+    let run = |readers| {
+        let args = ["--blocks", "--readers", readers, "--locks", "lockwright", "--no-uncontended"];
+        bench().args(SMALL).args(args).output().unwrap()
+    };
+    let output = run("60");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(stdout(&output).contains("60 % reads in blocks"), "{output:?}");
+    let output = run("99.9");
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("--blocks takes whole percentages, not 99.9"), "{said}");
+}
+
+#[test]
 fn seldom_writes_are_a_fraction_of_a_percent_and_the_bias_shows() {
     let output = bench()
         .args(["--policy", "reader-biased", "--readers", "99.99", "--threads", "2"])

@@ -54,9 +54,14 @@ fn every_lock_runs_and_a_run_can_be_repeated() {
                    v5.4,anti-starvation,reader-steal,limit-rspin,v5.11,early-transfer,default";
     let mutexes =
         "mutex,mutex-latency,mutex-atomic,mutex-kernel,mutex-2013-before,mutex-2013-after";
-    for (workload, locks) in
-        [("rwlock", rwlocks), ("page-fault", rwlocks), ("mutex", mutexes), ("users", mutexes)]
-    {
+    let both = format!("{rwlocks},{mutexes}");
+    for (workload, locks) in [
+        ("rwlock", rwlocks),
+        ("page-fault", rwlocks),
+        ("mutex", mutexes),
+        ("users", mutexes),
+        ("forks", &both),
+    ] {
         let arguments = ["--workload", workload, "--policy", locks, "--ms", "4"];
         let value = json(&arguments);
         assert_eq!(value, json(&arguments), "{workload}: another process, another run");
@@ -95,6 +100,8 @@ fn wrong_arguments_are_refused() {
     refused(&mut sweep(&["--policy", "seqcount"]), "100 % reads");
     refused(&mut sweep(&["--readers", "101"]), "--readers");
     refused(&mut sweep(&["--threads", "0"]), "at least 1 thread");
+    refused(&mut sweep(&["--workload", "forks", "--threads", "3"]), "even numbers of threads");
+    refused(&mut sweep(&["--blocks", "--dedicated"]), "cannot be used with");
     refused(&mut sweep(&["--threads", "20001"]), "at most 20000");
     refused(&mut sweep(&["--vary", "latency"]), "NAME=PERCENT");
     refused(&mut sweep(&["--vary", "lat=5"]), "unknown number 'lat'");

@@ -100,15 +100,33 @@ pub(crate) fn spin_end<P: Platform>(ns: u64, until_resched: bool) -> u64 {
 /// Passes the queue on to the next in line, if any.
 pub fn unlock<P: Platform>(tail: &Tail<P>, me: &Me<P>) {
     let slot = me.slot().get();
-    // Ordering: Release, [osq.empty]: pairs with the swap in lock(); Relaxed, hint (re-checked
-    // by stabilise_next)
-    if tail.compare_exchange(slot, 0, Release, Relaxed).is_ok() {
-        return;
+    // The own node first: in a crowd the tail is elsewhere, and the caller may hold the lock.
+    let mut succ = take_next::<P>(me.record());
+    if succ.is_none() {
+        // Ordering: Release, [osq.empty]: pairs with the swap in lock(); Relaxed, hint (re-checked
+        // by stabilise_next)
+        if tail.compare_exchange(slot, 0, Release, Relaxed).is_ok() {
+            return;
+        }
+        succ = stabilise_next(tail, me, 0);
     }
-    if let Some(succ) = stabilise_next(tail, me, 0) {
+    if let Some(succ) = succ {
         // Ordering: Release, [osq.handoff]: pairs with the spin in lock()
         prev(record::<P>(succ)).store(HEAD, Release);
     }
+}
+
+/// The successor, if it is known and has not begun to leave; it cannot take me for its predecessor
+/// any more.
+fn take_next<P: Platform>(my: &ThreadRecord<P>) -> Option<u32> {
+    // An exchange, not a load: it ends the successor's hope to unlink itself from me. And not a
+    // swap: it must not write 0 over a link that is being made.
+    // Ordering: Relaxed, hint (re-checked by the exchange)
+    let succ = next(my).load(Relaxed);
+    // Ordering: AcqRel, [osq.link], [osq.unlink]: acquires the successor's prev; its unqueue reads
+    // the 0 with the same care; Relaxed, hint (the caller tries again)
+    let taken = succ != 0 && next(my).compare_exchange(succ, 0, AcqRel, Relaxed).is_ok();
+    taken.then_some(succ)
 }
 
 /// Waits until the successor is known and cannot take me for its predecessor any more, or I am
@@ -126,18 +144,10 @@ fn stabilise_next<P: Platform>(tail: &Tail<P>, me: &Me<P>, old: u16) -> Option<u
         {
             return None;
         }
-        // An exchange, not a load: it ends the successor's hope to unlink itself from me. And not
-        // a swap: it must not write 0 over a link that is being made.
-        // Ordering: Relaxed, hint (re-checked by the exchange)
-        let succ = next(my).load(Relaxed);
-        if succ != 0
-            // Ordering: AcqRel, [osq.link], [osq.unlink]: acquires the successor's prev; its
-            // unqueue reads the 0 with the same care; Relaxed, hint (retried)
-            && next(my).compare_exchange(succ, 0, AcqRel, Relaxed).is_ok()
-        {
+        if let Some(succ) = take_next::<P>(my) {
             return Some(succ);
         }
-        if last != slot && succ == 0 {
+        if last != slot {
             // Ordering: Relaxed, hint (the loop decides)
             P::spin_while2(
                 (tail, u16::MAX, last),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lockwright_workloads::mutex_bench::{
     BenchMutex, Interrupt, MutexBench, Rhythm, RoundSpec, Runner,
 };
-use lockwright_workloads::rw_bench::{BenchRwLock, Percent, RwBench, RwRunner, RwSpec};
+use lockwright_workloads::rw_bench::{BenchRwLock, Mix, Percent, RwBench, RwRunner, RwSpec};
 use lockwright_workloads::seq_bench::{BenchSeq, SeqBench, SeqRunner, SeqSpec, WriteEvery};
 
 /// What is read is of one write as a whole.
@@ -38,7 +38,7 @@ fn keeps_writers_apart<L: BenchRwLock>() {
     let spec = RwSpec {
         threads: 4,
         readers: Percent::whole(50),
-        dedicated: false,
+        mix: Mix::Drawn,
         load: 20,
         outside: 2,
         time: Duration::from_millis(30),

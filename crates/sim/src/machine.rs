@@ -136,6 +136,8 @@ machine! {
         slice in 1000.0, 1e9;
         /// The waker's part of a wake-up, without what follows.
         wake in 0.0, 1e6;
+        /// Lines of the woken thread and of its run queue that the waker fetches meanwhile (a count).
+        wake_lines in 0.0, 1000.0;
         /// For each CPU looked at in search of an idle one.
         search in 0.0, 1e4;
         /// Interrupt to a CPU that is not polling for work.

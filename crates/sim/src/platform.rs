@@ -200,6 +200,11 @@ fn watch(engine: &mut Engine, lines: [Option<usize>; 2], until: &Until) -> Watch
     }
 }
 
+/// Where the thread's wake-up token lies: at an address that no word of the program has.
+fn token(slot: Slot) -> usize {
+    1 << (usize::BITS - 1) | usize::from(slot.get()) << 6
+}
+
 /// Index of the thread in a slot.
 fn index(slot: Slot) -> u16 {
     slot.get() - 1
@@ -304,7 +309,8 @@ impl Platform for Sim {
         wait(|engine| engine.park(false, Some(engine.now + ns.saturating_mul(NS))));
     }
 
-    fn park(_me: &Me<Self>, deadline: Option<u64>) -> Wake {
+    fn park(me: &Me<Self>, deadline: Option<u64>) -> Wake {
+        step(|engine| engine.access(token(me.slot()), Access::Rmw));
         let why = wait(|engine| engine.park(true, deadline.map(|ns| ns.saturating_mul(NS))));
         let token = with(|engine| {
             let me = usize::from(engine.current);
@@ -314,6 +320,7 @@ impl Platform for Sim {
     }
 
     fn unpark(slot: Slot) -> bool {
+        step(|engine| engine.access(token(slot), Access::Rmw));
         let (slept, suspend) = with(|engine| engine.unpark(index(slot)));
         if suspend {
             fiber::suspend();

@@ -56,7 +56,11 @@ fn rows(shown: Shown) -> Vec<Column<RwRow>> {
 }
 
 fn title(cell: &RwCellResult) -> String {
-    let who = if cell.dedicated { "threads read" } else { "reads" };
+    let who = match (cell.dedicated, cell.blocks) {
+        (true, _) => "threads read",
+        (false, true) => "reads in blocks",
+        (false, false) => "reads",
+    };
     format!(
         "{} threads, {} % {who}, load {} ({:.0} ns), outside {}",
         cell.threads, cell.readers_percent, cell.load_pauses, cell.load_ns, cell.outside_pauses
@@ -128,6 +132,7 @@ struct Line<'a> {
     threads: Option<usize>,
     readers_percent: Option<f64>,
     dedicated: Option<bool>,
+    blocks: Option<bool>,
     load_pauses: Option<u32>,
     outside_pauses: Option<u32>,
     samples: Option<usize>,
@@ -173,6 +178,7 @@ pub fn csv(result: &RwBenchResult, out: impl Write) -> Result<(), csv::Error> {
             threads: Some(cell.threads),
             readers_percent: Some(cell.readers_percent),
             dedicated: Some(cell.dedicated),
+            blocks: Some(cell.blocks),
             load_pauses: Some(cell.load_pauses),
             outside_pauses: Some(cell.outside_pauses),
             samples: Some(row.rounds),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lockwright_workloads::rw_bench::{Percent, RwSpec};
+use lockwright_workloads::rw_bench::{Mix, Percent, RwSpec};
 
 use super::registry::RwSubject;
 use crate::plan::{Step, interleaved};
@@ -14,8 +14,8 @@ pub struct RwCell {
     pub threads: usize,
     /// Percentage of reads, or of threads that read.
     pub readers: Percent,
-    /// Threads have roles.
-    pub dedicated: bool,
+    /// How they are mixed.
+    pub mix: Mix,
     /// PAUSE units inside the section.
     pub load: u32,
     /// PAUSE units outside.
@@ -73,7 +73,7 @@ impl RwPlan {
     }
 
     pub(super) fn spec(&self, cell: usize) -> RwSpec {
-        let RwCell { threads, readers, dedicated, load, outside } = self.cells[cell];
-        RwSpec { threads, readers, dedicated, load, outside, time: self.round_time }
+        let RwCell { threads, readers, mix, load, outside } = self.cells[cell];
+        RwSpec { threads, readers, mix, load, outside, time: self.round_time }
     }
 }

@@ -62,6 +62,9 @@ pub struct RwCellResult {
     pub readers_percent: f64,
     /// Threads had roles.
     pub dedicated: bool,
+    /// Each thread's reads and writes came in blocks.
+    #[serde(default)]
+    pub blocks: bool,
     /// Work inside, in PAUSE instructions.
     pub load_pauses: u32,
     /// The same in nanoseconds.

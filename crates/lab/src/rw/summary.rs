@@ -1,7 +1,7 @@
 //! From what was measured to what it says.
 
 use lockwright_workloads::mutex_bench::Usage;
-use lockwright_workloads::rw_bench::{RwReport, RwThread};
+use lockwright_workloads::rw_bench::{Mix, RwReport, RwThread};
 
 use super::plan::{RwCell, RwPlan};
 use super::registry::RwSubject;
@@ -93,7 +93,8 @@ impl RwSummary<'_> {
         RwCellResult {
             threads: cell.threads,
             readers_percent: cell.readers.as_f64(),
-            dedicated: cell.dedicated,
+            dedicated: cell.mix == Mix::Dedicated,
+            blocks: cell.mix == Mix::Blocks,
             load_pauses: cell.load,
             load_ns: f64::from(cell.load) * self.pause_ns,
             outside_pauses: cell.outside,

@@ -12,8 +12,10 @@ use lockwright_sim::{
     Distance, Machine, Outcome, Placement, Setup, Sim, Stuck, clock, run, turn, without_preemption,
 };
 use lockwright_workloads::mutex_bench::{self, BenchMutex, Rhythm};
-use lockwright_workloads::rw_bench::{self, BenchRwLock, Percent, RwBody, RwSpec, RwThread};
+use lockwright_workloads::rw_bench::{self, BenchRwLock, Mix, Percent, RwBody, RwSpec, RwThread};
 use serde::Serialize;
+
+use super::forks::{self, Family};
 
 /// What the threads do.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -23,8 +25,9 @@ pub enum Workload {
     Rw {
         /// Percentage of reads.
         readers_percent: u32,
-        /// A thread only reads or only writes.
-        dedicated: bool,
+        /// How they are mixed.
+        #[serde(serialize_with = "mix_name")]
+        mix: Mix,
         /// PAUSEs inside.
         load: u32,
         /// PAUSEs outside.
@@ -58,6 +61,16 @@ pub enum Workload {
         /// Nanoseconds inside, on average.
         inside_ns: u32,
         /// Nanoseconds outside, on average.
+        outside_ns: u32,
+    },
+    /// Parents that fork children and wait for them, two threads each, all under one lock (for
+    /// writing); see `forks`.
+    Forks {
+        /// Sections of each, one after the other.
+        sections: u32,
+        /// Nanoseconds inside, on average.
+        inside_ns: u32,
+        /// Nanoseconds outside before them, on average.
         outside_ns: u32,
     },
 }
@@ -187,22 +200,20 @@ pub fn rw<L: BenchRwLock + 'static>(job: &Job) -> Result<SimSample, Stuck> {
     let lock = Rc::new(Used { lock: L::new(), kernel: job.kernel });
     let torn = Rc::new(Cell::new(0));
     let check = Rc::new(Check { left: Cell::new(job.threads), ..Check::default() });
-    let spec = reading_threads(job);
+    let spec = spec_of(job);
+    let families = families(job);
     let bodies = |id: usize, tally: Tally| {
         let lock = Rc::clone(&lock);
+        let family = Rc::clone(&families[id / 2]);
         let (torn, check) = (Rc::clone(&torn), Rc::clone(&check));
         let workload = job.workload;
         let seed = job.seed.wrapping_mul(0x1_0001).wrapping_add(id as u64);
         let body: Box<dyn FnOnce()> = match workload {
-            Workload::Rw { readers_percent, dedicated, load, outside, sleep_ns } => {
+            Workload::Rw { mix, load, outside, sleep_ns, .. } => {
+                let readers = spec.percent_of(id);
+                let blocks = mix == Mix::Blocks;
                 Box::new(move || {
-                    let readers_percent = match (dedicated, id < spec) {
-                        (false, _) => readers_percent,
-                        (true, true) => 100,
-                        (true, false) => 0,
-                    };
-                    let readers = Percent::whole(readers_percent);
-                    let body = RwBody { readers, load, outside, sleep_ns, seed };
+                    let body = RwBody { readers, blocks, load, outside, sleep_ns, seed };
                     let over = |done: &RwThread| tally.over(done.reads + done.writes);
                     let done = rw_bench::sections::<_, Sim>(&*lock, body, over);
                     torn.set(torn.get() + done.torn());
@@ -229,7 +240,16 @@ pub fn rw<L: BenchRwLock + 'static>(job: &Job) -> Result<SimSample, Stuck> {
                 }
                 check.end(writes, || lock.read(value));
             }),
-            _ => unreachable!("a workload of mutexes"),
+            Workload::Forks { sections, inside_ns, outside_ns } => Box::new(move || {
+                let turn = forks::Turn { sections, inside_ns, outside_ns };
+                let rng = fastrand::Rng::with_seed(seed);
+                let section = |ns| lock.write(|counter| count(counter, ns));
+                let writes = forks::live(&family, id.is_multiple_of(2), turn, rng, &tally, section);
+                check.end(writes, || lock.read(value));
+            }),
+            Workload::Mutex { .. } | Workload::Users { .. } => {
+                unreachable!("a workload of mutexes")
+            }
         };
         body
     };
@@ -242,7 +262,7 @@ pub fn rw<L: BenchRwLock + 'static>(job: &Job) -> Result<SimSample, Stuck> {
         )));
     }
     let split = match job.workload {
-        Workload::Rw { dedicated: true, .. } => spec,
+        Workload::Rw { mix: Mix::Dedicated, .. } => spec.reading_threads(),
         Workload::Rw { readers_percent: 0, .. } => 0,
         _ => counts.len(),
     };
@@ -317,17 +337,29 @@ fn count(counter: &AtomicU64, ns: u32) {
     counter.store(before + 1, Relaxed);
 }
 
-fn reading_threads(job: &Job) -> usize {
-    let Workload::Rw { readers_percent, dedicated, .. } = job.workload else { return 0 };
-    let spec = RwSpec {
+fn mix_name<S: serde::Serializer>(mix: &Mix, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(match mix {
+        Mix::Drawn => "drawn",
+        Mix::Blocks => "blocks",
+        Mix::Dedicated => "dedicated",
+    })
+}
+
+/// The round that the threads of a reader-writer workload take part in.
+fn spec_of(job: &Job) -> RwSpec {
+    let (readers_percent, mix) = match job.workload {
+        Workload::Rw { readers_percent, mix, .. } => (readers_percent, mix),
+        _ => (100, Mix::Drawn),
+    };
+    let (load, outside, time) = (0, 0, Duration::ZERO);
+    RwSpec {
         threads: job.threads,
         readers: Percent::whole(readers_percent),
-        dedicated,
-        load: 0,
-        outside: 0,
-        time: Duration::ZERO,
-    };
-    spec.reading_threads()
+        mix,
+        load,
+        outside,
+        time,
+    }
 }
 
 /// Runs the lock `M` through a workload of mutexes.
@@ -347,8 +379,10 @@ pub fn mutex<M: BenchMutex + 'static>(job: &Job) -> Result<SimSample, Stuck> {
     let used = |_| Used { lock: M::new(), kernel: job.kernel };
     let locks: Rc<Vec<Used<M>>> = Rc::new((0..many).map(used).collect());
     let check = Rc::new(Check { left: Cell::new(job.threads), ..Check::default() });
+    let families = families(job);
     let bodies = |id: usize, tally: Tally| {
         let (locks, check) = (Rc::clone(&locks), Rc::clone(&check));
+        let family = Rc::clone(&families[id / 2]);
         let workload = job.workload;
         let mut rng = fastrand::Rng::with_seed(job.seed << 16 | id as u64);
         let body: Box<dyn FnOnce()> = match workload {
@@ -379,7 +413,21 @@ pub fn mutex<M: BenchMutex + 'static>(job: &Job) -> Result<SimSample, Stuck> {
                 }
                 check.end(own, || sum(&locks));
             }),
-            _ => unreachable!("a workload of reader-writer locks"),
+            Workload::Forks { sections, inside_ns, outside_ns } => Box::new(move || {
+                let turn = forks::Turn { sections, inside_ns, outside_ns };
+                let section = |ns| {
+                    locks[0].with(|counter| {
+                        let before = *counter;
+                        Sim::relax(ns);
+                        *counter = before + 1;
+                    });
+                };
+                let own = forks::live(&family, id.is_multiple_of(2), turn, rng, &tally, section);
+                check.end(own, || sum(&locks));
+            }),
+            Workload::Rw { .. } | Workload::PageFault { .. } => {
+                unreachable!("a workload of reader-writer locks")
+            }
         };
         body
     };
@@ -395,8 +443,13 @@ fn sum<M: BenchMutex>(locks: &[M]) -> u64 {
     locks.iter().map(|lock| lock.with(|counter| *counter)).sum()
 }
 
+/// One for each two threads.
+fn families(job: &Job) -> Vec<Rc<Family>> {
+    (0..job.threads.div_ceil(2)).map(|_| Rc::default()).collect()
+}
+
 /// Counts a thread's operations in the time that counts.
-struct Tally {
+pub(super) struct Tally {
     warm: u64,
     end: u64,
     before: Cell<Option<u64>>,
@@ -405,7 +458,7 @@ struct Tally {
 
 impl Tally {
     /// Told of `done` operations so far; whether time is over.
-    fn over(&self, done: u64) -> bool {
+    pub(super) fn over(&self, done: u64) -> bool {
         turn();
         let now = clock();
         if now >= self.warm && self.before.get().is_none() {
@@ -463,7 +516,11 @@ fn sample(job: &Job, outcome: &Outcome, counts: &[(u64, u64)], split: usize) -> 
     }
 }
 
-/// Whether the workload is one of reader-writer locks.
-pub fn wants_rwlock(workload: &Workload) -> bool {
-    matches!(workload, Workload::Rw { .. } | Workload::PageFault { .. })
+/// Whether the workload is one for reader-writer locks, or else for mutexes.
+pub fn takes(workload: &Workload, rwlock: bool) -> bool {
+    match workload {
+        Workload::Rw { .. } | Workload::PageFault { .. } => rwlock,
+        Workload::Mutex { .. } | Workload::Users { .. } => !rwlock,
+        Workload::Forks { .. } => true,
+    }
 }

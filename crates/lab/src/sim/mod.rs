@@ -2,6 +2,7 @@
 //! the published results it is held against.
 
 pub mod batch;
+mod forks;
 pub mod host;
 pub mod job;
 pub mod published;

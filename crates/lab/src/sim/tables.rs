@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lockwright_sim::{Machine, Placement};
+use lockwright_workloads::rw_bench::Mix;
 
 use super::batch::{Result, Task};
 use super::job::{Job, Workload};
@@ -153,9 +154,9 @@ fn task(
     Task { subject: lock(lock_name), job }
 }
 
-/// Half of all sections are reads, of each thread or by half of the threads.
-fn halves(load: u32, dedicated: bool) -> Workload {
-    Workload::Rw { readers_percent: 50, dedicated, load, outside: 0, sleep_ns: 0 }
+/// Half of all sections are reads.
+fn halves(load: u32, mix: Mix) -> Workload {
+    Workload::Rw { readers_percent: 50, mix, load, outside: 0, sleep_ns: 0 }
 }
 
 /// One column per policy, one row per number of threads.
@@ -205,7 +206,7 @@ fn ivybridge(rows: &Rows, quick: bool) -> Sheet {
         ("readers_spin_on_writer", "reader-spin"),
         ("time_based_spinning", "timed-spin"),
     ];
-    let (workload, label) = (|_| halves(1, false), threads_of(rows));
+    let (workload, label) = (|_| halves(1, Mix::Blocks), threads_of(rows));
     by_policy(rows, "ivybridge-ex-8s", &columns, workload, label, Figure::Kops, ms(quick, 60))
 }
 
@@ -218,13 +219,13 @@ fn cascadelake(rows: &Rows, quick: bool) -> Sheet {
     ];
     let load = |row| rows.number(row, "cs_load").expect("a load") as u32;
     let label = |row| format!("load {}, {} threads", load(row), rows.text(row, "threads"));
-    let workload = |row| halves(load(row), true);
+    let workload = |row| halves(load(row), Mix::Blocks);
     by_policy(rows, "cascadelake-2s", &columns, workload, label, Figure::Kops, ms(quick, 40))
 }
 
 fn adaptive(rows: &Rows, quick: bool) -> Sheet {
     let columns = [("pre_patch", "timed-spin"), ("post_patch", "v5.3")];
-    let (workload, label) = (|_| halves(1, false), threads_of(rows));
+    let (workload, label) = (|_| halves(1, Mix::Blocks), threads_of(rows));
     by_policy(rows, "skylake-2s", &columns, workload, label, Figure::Kops, ms(quick, 40))
 }
 
@@ -241,7 +242,7 @@ fn page_fault(rows: &Rows, quick: bool) -> Sheet {
 
 fn fairness(rows: &Rows, quick: bool) -> Sheet {
     let machine = machine("skylake-2s");
-    let workload = halves(1, true);
+    let workload = halves(1, Mix::Dedicated);
     let mut sheet = Sheet::default();
     for row in 0..rows.rows.len() {
         let (patch, state) = (rows.text(row, "patch"), rows.text(row, "state"));
@@ -296,12 +297,12 @@ fn lkp(rows: &Rows, quick: bool) -> Sheet {
     if let Some(cores) = machine.number_mut("topology.cores") {
         cores.value = 8.0;
     }
-    // 105 runnable threads on each of 16 CPUs in mid-run, which take short write locks.
-    let workload =
-        Workload::Rw { readers_percent: 0, dedicated: false, load: 100, outside: 400, sleep_ns: 0 };
+    // 105 runnable threads on each of 16 CPUs in mid-run: one of each family.
+    let threads = 2 * 105 * 16;
+    let workload = Workload::Forks { sections: 5, inside_ns: 500, outside_ns: 40_000 };
     let mut sheet = Sheet::default();
     let [first, run] = ["v5.2", "fifo"].map(|lock| {
-        sheet.run(task(lock, &machine, Placement::Spread, workload, 1_600, ms(quick, 200)))
+        sheet.run(task(lock, &machine, Placement::Spread, workload, threads, ms(quick, 200)))
     });
     for row in 0..rows.rows.len() {
         let figure = match rows.text(row, "metric") {
@@ -365,20 +366,20 @@ pub(super) static TABLES: &[Source] = &[
     Source {
         name: "rwsem-ivybridge-ex-mixed",
         csv: csv!("rwsem-ivybridge-ex-mixed"),
-        about: "ivybridge-ex-8s, half of the sections are reads, load 1, nothing outside; a thread on each \
-                CPU in the order of their numbers: cores socket by socket, then siblings",
+        about: "ivybridge-ex-8s, each thread's sections are 50 reads, then 50 writes, load 1, nothing outside; \
+                a thread on each CPU in the order of their numbers: cores socket by socket, then siblings",
         plans: ivybridge,
     },
     Source {
         name: "rwsem-cascadelake-cs-load",
         csv: csv!("rwsem-cascadelake-cs-load"),
-        about: "cascadelake-2s, half of the threads read; else as above",
+        about: "cascadelake-2s; else as above",
         plans: cascadelake,
     },
     Source {
         name: "rwsem-skylake-adaptive",
         csv: csv!("rwsem-skylake-adaptive"),
-        about: "skylake-2s, half of the sections are reads; else as above",
+        about: "skylake-2s; else as above",
         plans: adaptive,
     },
     Source {
@@ -403,8 +404,9 @@ pub(super) static TABLES: &[Source] = &[
     Source {
         name: "lkp-mutex-vs-rwsem",
         csv: csv!("lkp-mutex-vs-rwsem"),
-        about: "16 cores of westmere-ex-8s, 1,600 threads, writers only, rwsem fifo against v5.2, which spins \
-                and steals as that mutex did; ratios are compared",
+        about: "16 cores of westmere-ex-8s, 1,680 parents that fork and wait, ten write sections of 0.5 us a \
+                turn beside 80 us of work (assumed), rwsem fifo against v5.2, which spins and steals as \
+                that mutex did; ratios are compared",
         plans: lkp,
     },
 ];

@@ -51,10 +51,13 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         P::check_in(&me);
         let mut joined = None;
         if Self::S.readers_spin && !crowd {
-            joined = counted.then(|| self.join_spinners(true)).flatten();
-            if let Some(record) = joined {
+            if counted && self.may_spin(true) {
+                // Before anything else: writers cannot take the lock meanwhile.
                 self.give_back(READER);
                 counted = false;
+                joined = self.join_spinners(true);
+            }
+            if let Some(record) = joined {
                 if self.spin_in_osq(&me, record, Self::try_read_unqueued, true) {
                     self.bring_readers(record);
                     record.leave_spinning(&self.ctl);

@@ -89,9 +89,8 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         Self::S.drains_readers && now & WRITER == 0 && now & LOCKED != 0
     }
 
-    /// The record, if the caller may spin: it is one of its spinners then, until it
-    /// [leaves](Record::leave_spinning) or [stops](Record::stop_spinning).
-    pub(super) fn join_spinners(&self, reader: bool) -> Option<Record<P>> {
+    /// Whether the owner word lets the caller spin.
+    pub(super) fn may_spin(&self, reader: bool) -> bool {
         // Ordering: Relaxed, hint (what the policy goes by)
         let word = self.owner.load(Relaxed);
         let sensible = match Self::classify(word, Self::forbidding(reader)) {
@@ -100,9 +99,13 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             Owner::Reader => Self::S.reader_owned_spin,
             Owner::Null => true,
         };
-        if !sensible || P::should_yield() {
-            return None;
-        }
+        sensible && P::spinner_cap() > 0 && !P::should_yield()
+    }
+
+    /// The record of a caller that [may spin](Self::may_spin), if there is room: it is one of its
+    /// spinners then, until it [leaves](Record::leave_spinning) or
+    /// [stops](Record::stop_spinning).
+    pub(super) fn join_spinners(&self, reader: bool) -> Option<Record<P>> {
         let record = join_spinners(&self.ctl, P::spinner_cap())?;
         if reader && Self::S.one_reader_spins && !record.admit_reader() {
             record.leave_spinning(&self.ctl);

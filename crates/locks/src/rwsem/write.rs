@@ -27,7 +27,9 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         P::check_in(&me);
         let mut joined = None;
         if Self::S.writers_spin {
-            joined = self.join_spinners(false);
+            if self.may_spin(false) {
+                joined = self.join_spinners(false);
+            }
             if let Some(record) = joined {
                 if self.spin_in_osq(&me, record, Self::try_write_unqueued, false) {
                     record.leave_spinning(&self.ctl);

@@ -2,8 +2,9 @@
 //!
 //! A queue for each CPU; a thread that has run for a slice gives way to one that waits; a woken
 //! thread goes to the CPU it ran on, or to the nearest idle one; a CPU without work takes from the
-//! nearest queue that has some. A wake-up costs the waker the search and the line of the other
-//! CPU's queue, and the woken the interrupt and the CPU's way out of its sleep.
+//! nearest queue that has some. A wake-up costs the waker the search, the lock of the other CPU's
+//! queue, for which wakers compete, and some lines more from there; and the woken the interrupt and
+//! the CPU's way out of its sleep.
 
 use super::{Engine, State, What, Why};
 use crate::layout::Ps;
@@ -118,7 +119,9 @@ impl Engine {
             let line = self.cpus[cpu].queue_line;
             let at = self.now + cost;
             let got = self.lines.access(&self.layout, &mut self.rng, line, core, Access::Rmw, at);
-            cost += self.layout.wake + (got - at);
+            let far = self.layout.distance(core, self.layout.core(cpu));
+            let fetched = self.layout.wake_lines * self.layout.latency[far as usize];
+            cost += self.layout.wake + self.about(fetched) + (got - at);
         }
         if self.cpus[cpu].current.is_some() {
             self.cpus[cpu].queue.push_back(thread);
@@ -144,7 +147,8 @@ impl Engine {
             _ => l.interrupt + l.exit_deep,
         };
         let moved = if cpu == home { 0 } else { l.migrate };
-        let after = cost + exit + l.switch + moved;
+        // The idle loop has nothing to be saved: half a switch.
+        let after = cost + exit + l.switch / 2 + moved;
         self.place(thread, cpu, after);
         cost
     }

@@ -1,7 +1,7 @@
 //! The body that `lockwright bench rwlock` measures: Long's micro-benchmark.
 //!
-//! N threads loop: lock for reading or writing, work inside, unlock, work outside. *Mixed*: each
-//! thread draws anew each time which it does; *dedicated*: a thread only reads or only writes.
+//! N threads loop: lock for reading or writing, work inside, unlock, work outside; [`Mix`] says how
+//! reads and writes are mixed.
 //! A writer adds one to a counter that it read before the work; a reader looks at it before and
 //! after. After the round the counter must equal the writes that the threads counted, and no
 //! reader may have seen it change: a lock that let a writer in beside anybody shows.
@@ -83,6 +83,11 @@ impl Percent {
     /// Everything.
     const ALL: u32 = 100 * Self::PARTS;
 
+    /// Whether it has no decimals.
+    pub const fn is_whole(self) -> bool {
+        self.0.is_multiple_of(Self::PARTS)
+    }
+
     /// A whole percentage.
     ///
     /// # Panics
@@ -121,6 +126,18 @@ impl FromStr for Percent {
     }
 }
 
+/// How reads and writes are mixed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mix {
+    /// Each thread draws anew for each section.
+    #[default]
+    Drawn,
+    /// Of each hundred sections of a thread the first so many are reads.
+    Blocks,
+    /// A thread only reads or only writes.
+    Dedicated,
+}
+
 /// One round.
 #[derive(Clone, Copy, Debug)]
 pub struct RwSpec {
@@ -129,8 +146,8 @@ pub struct RwSpec {
     /// Percentage of reads; of threads that read, if dedicated (rounded; at least one thread of
     /// each role, unless there is but one role).
     pub readers: Percent,
-    /// Threads have roles.
-    pub dedicated: bool,
+    /// How they are mixed; whole percentages only if in blocks.
+    pub mix: Mix,
     /// Units of [`Work::pause`] inside each section.
     pub load: u32,
     /// Units outside after each section.
@@ -149,6 +166,15 @@ impl RwSpec {
             Percent::ALL => self.threads,
             _ if self.threads == 1 => exact,
             _ => exact.clamp(1, self.threads - 1),
+        }
+    }
+
+    /// Percentage of reads of the thread with this number, from 0.
+    pub fn percent_of(&self, thread: usize) -> Percent {
+        match self.mix {
+            Mix::Drawn | Mix::Blocks => self.readers,
+            Mix::Dedicated if thread < self.reading_threads() => Percent::whole(100),
+            Mix::Dedicated => Percent::whole(0),
         }
     }
 }
@@ -205,17 +231,13 @@ impl<L: BenchRwLock> RwBench for RwRunner<L> {
     fn round(&self, spec: &RwSpec, interrupt: &Interrupt) -> io::Result<RwReport> {
         let lock = CachePadded::new(L::new());
         let stop = CachePadded::new(AtomicBool::new(false));
-        let (ticket, readers) = (AtomicUsize::new(0), spec.reading_threads());
+        let ticket = AtomicUsize::new(0);
         let team = team::run(spec.threads, spec.time, &stop, interrupt, || {
             // Ordering: Relaxed: a number for each thread.
             let id = ticket.fetch_add(1, Relaxed);
-            let percent = match (spec.dedicated, id < readers) {
-                (false, _) => spec.readers,
-                (true, true) => Percent::whole(100),
-                (true, false) => Percent::whole(0),
-            };
             let body = RwBody {
-                readers: percent,
+                readers: spec.percent_of(id),
+                blocks: spec.mix == Mix::Blocks,
                 load: spec.load,
                 outside: spec.outside,
                 sleep_ns: 0,
@@ -255,6 +277,8 @@ impl<L: BenchRwLock> RwBench for RwRunner<L> {
 pub struct RwBody {
     /// Percentage of reads.
     pub readers: Percent,
+    /// They are the first of each hundred sections; else they are drawn.
+    pub blocks: bool,
     /// Units of [`Work::pause`] inside each section.
     pub load: u32,
     /// Units outside after each section.
@@ -282,7 +306,12 @@ pub fn sections<L: BenchRwLock, K: Work>(
     };
     // Ordering: Relaxed throughout: the lock orders the counter.
     loop {
-        if draw.part() < body.readers.0 {
+        let part = if body.blocks {
+            ((done.reads + done.writes) % 100) as u32 * Percent::PARTS
+        } else {
+            draw.part()
+        };
+        if part < body.readers.0 {
             done.torn += lock.read(|counter| {
                 let before = counter.load(Relaxed);
                 inside();

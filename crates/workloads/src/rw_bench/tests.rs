@@ -1,9 +1,9 @@
 use super::*;
 
-fn spec(readers_percent: u32, dedicated: bool) -> RwSpec {
+fn spec(readers_percent: u32, mix: Mix) -> RwSpec {
     let time = Duration::from_millis(20);
     let readers = Percent::whole(readers_percent);
-    RwSpec { threads: 4, readers, dedicated, load: 5, outside: 0, time }
+    RwSpec { threads: 4, readers, mix, load: 5, outside: 0, time }
 }
 
 struct Std(std::sync::RwLock<AtomicU64>);
@@ -24,7 +24,7 @@ impl BenchRwLock for Std {
 
 #[test]
 fn dedicated_threads_keep_to_their_roles() {
-    let report = RwRunner::<Std>::NEW.round(&spec(25, true), &Interrupt::new()).unwrap();
+    let report = RwRunner::<Std>::NEW.round(&spec(25, Mix::Dedicated), &Interrupt::new()).unwrap();
     let roles: Vec<_> = report.threads.iter().map(|t| (t.reads > 0, t.writes > 0)).collect();
     assert_eq!(roles, [(true, false), (false, true), (false, true), (false, true)]);
     assert_eq!(report.intrusions, 0);
@@ -33,7 +33,7 @@ fn dedicated_threads_keep_to_their_roles() {
 #[test]
 fn mixed_threads_do_both_and_pure_ones_do_not() {
     let round = |percent| {
-        RwRunner::<Std>::NEW.round(&spec(percent, false), &Interrupt::new()).unwrap().threads
+        RwRunner::<Std>::NEW.round(&spec(percent, Mix::Drawn), &Interrupt::new()).unwrap().threads
     };
     let sum = |threads: Vec<RwThread>| {
         threads.iter().fold((0, 0), |sum, t| (sum.0 + t.reads, sum.1 + t.writes))
@@ -46,16 +46,37 @@ fn mixed_threads_do_both_and_pure_ones_do_not() {
 
 #[test]
 fn a_lock_that_lets_everybody_in_is_noticed() {
-    let spec = RwSpec { load: 200, time: Duration::from_millis(200), ..spec(50, false) };
+    let spec = RwSpec { load: 200, time: Duration::from_millis(200), ..spec(50, Mix::Drawn) };
     let report = RwRunner::<NoRwLock>::NEW.round(&spec, &Interrupt::new()).unwrap();
     assert!(report.intrusions > 0);
 }
 
 #[test]
 fn roles_are_shared_out() {
-    let readers = |threads, percent| RwSpec { threads, ..spec(percent, true) }.reading_threads();
+    let readers =
+        |threads, percent| RwSpec { threads, ..spec(percent, Mix::Dedicated) }.reading_threads();
     assert_eq!([readers(8, 50), readers(8, 99), readers(8, 1), readers(8, 100)], [4, 7, 1, 8]);
     assert_eq!([readers(1, 50), readers(1, 0), readers(2, 90)], [1, 0, 1]);
+}
+
+#[test]
+fn blocks_are_so_many_reads_and_then_writes() {
+    let lock = Std::new();
+    let mut kinds = Vec::new();
+    let body = RwBody {
+        readers: Percent::whole(30),
+        blocks: true,
+        load: 0,
+        outside: 0,
+        sleep_ns: 0,
+        seed: 0,
+    };
+    sections::<_, Native>(&lock, body, |done| {
+        kinds.push(done.reads);
+        kinds.len() == 200
+    });
+    let reads: Vec<u64> = (1..=200).map(|n: u64| n / 100 * 30 + (n % 100).min(30)).collect();
+    assert_eq!(kinds, reads);
 }
 
 #[test]
