@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use clap::builder::styling::Styles;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use lockwright_workloads::rw_bench::{Mix, Percent};
+use lockwright_workloads::rw_bench::Percent;
 use lockwright_workloads::seq_bench::WriteEvery;
+
+use crate::mix_args::MixArgs;
 
 /// Kernel-grade locks for ordinary programs, and the laboratory that proves them.
 #[derive(Debug, Parser)]
@@ -224,28 +226,6 @@ pub struct ReportArgs {
     /// No progress and no warnings on stderr
     #[arg(short, long)]
     pub quiet: bool,
-}
-
-/// How reads and writes are mixed; else each thread draws anew each time.
-#[derive(Clone, Copy, Debug, Args)]
-pub struct MixArgs {
-    /// Threads either read or write
-    #[arg(short, long, conflicts_with = "blocks")]
-    pub dedicated: bool,
-
-    /// Of each hundred sections of a thread the first so many are reads
-    #[arg(short, long)]
-    pub blocks: bool,
-}
-
-impl MixArgs {
-    pub fn mix(self) -> Mix {
-        match self {
-            MixArgs { dedicated: true, .. } => Mix::Dedicated,
-            MixArgs { blocks: true, .. } => Mix::Blocks,
-            MixArgs { .. } => Mix::Drawn,
-        }
-    }
 }
 
 /// `lockwright bench rwlock`.

@@ -10,6 +10,7 @@ mod bench_rw;
 mod bench_seq;
 mod conduct;
 mod failure;
+mod mix_args;
 mod output;
 mod policies;
 mod progress;

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use lockwright_sim::Placement;
 
-use crate::args::{MixArgs, threads};
+use crate::args::threads;
+use crate::mix_args::MixArgs;
 
 pub const SIM_HELP: &str = "\
 The locks' own code runs on a simulated machine: the figures are simulated time,

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use lockwright_platform::{Platform, Slot};
 use lockwright_sim::Sim;
 
-use super::job::Tally;
+use super::tally::Tally;
 
 /// What one member does in a turn.
 #[derive(Clone, Copy, Debug)]

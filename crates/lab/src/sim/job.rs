@@ -9,13 +9,14 @@ use lockwright_locks::events::Event;
 use lockwright_locks::seqcount::SeqCount;
 use lockwright_platform::{Platform, Work};
 use lockwright_sim::{
-    Distance, Machine, Outcome, Placement, Setup, Sim, Stuck, clock, run, turn, without_preemption,
+    Distance, Machine, Outcome, Placement, Setup, Sim, Stuck, run, without_preemption,
 };
 use lockwright_workloads::mutex_bench::{self, BenchMutex, Rhythm};
 use lockwright_workloads::rw_bench::{self, BenchRwLock, Mix, Percent, RwBody, RwSpec, RwThread};
 use serde::Serialize;
 
 use super::forks::{self, Family};
+use super::tally::Tally;
 
 /// What the threads do.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -448,33 +449,6 @@ fn families(job: &Job) -> Vec<Rc<Family>> {
     (0..job.threads.div_ceil(2)).map(|_| Rc::default()).collect()
 }
 
-/// Counts a thread's operations in the time that counts.
-pub(super) struct Tally {
-    warm: u64,
-    end: u64,
-    before: Cell<Option<u64>>,
-    result: Rc<Cell<(u64, u64)>>,
-}
-
-impl Tally {
-    /// Told of `done` operations so far; whether time is over.
-    pub(super) fn over(&self, done: u64) -> bool {
-        turn();
-        let now = clock();
-        if now >= self.warm && self.before.get().is_none() {
-            // The operation that was under way when the time began does not count.
-            self.before.set(Some(done));
-        }
-        let over = now >= self.end;
-        if over {
-            // Nor does the one that was under way when it ended.
-            let counted = done - self.before.get().unwrap_or(done);
-            self.result.set((counted.saturating_sub(1), done));
-        }
-        over
-    }
-}
-
 fn go(
     job: &Job,
     body: impl Fn(usize, Tally) -> Box<dyn FnOnce()>,
@@ -483,7 +457,7 @@ fn go(
     let results: Vec<Rc<Cell<(u64, u64)>>> = (0..job.threads).map(|_| Rc::default()).collect();
     let threads = results.iter().enumerate().map(|(id, result)| {
         let result = Rc::clone(result);
-        body(id, Tally { warm, end: warm + time, before: Cell::new(None), result })
+        body(id, Tally::new(warm, warm + time, result))
     });
     let limit = (job.warmup + job.time) * 4 + Duration::from_secs(3);
     let setup = Setup { placement: job.placement, seed: job.seed, limit };

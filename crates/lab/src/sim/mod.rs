@@ -9,3 +9,4 @@ pub mod published;
 pub mod report;
 pub mod subjects;
 mod tables;
+mod tally;

@@ -1,0 +1,39 @@
+//! What of a thread's work counts.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use lockwright_sim::{clock, turn};
+
+/// Counts a thread's operations in the time that counts.
+pub(super) struct Tally {
+    warm: u64,
+    end: u64,
+    before: Cell<Option<u64>>,
+    result: Rc<Cell<(u64, u64)>>,
+}
+
+impl Tally {
+    /// Time counts from `warm` to `end`, in nanoseconds; `result` will be what was done in it, and
+    /// in all.
+    pub fn new(warm: u64, end: u64, result: Rc<Cell<(u64, u64)>>) -> Self {
+        Tally { warm, end, before: Cell::new(None), result }
+    }
+
+    /// Told of `done` operations so far; whether time is over.
+    pub fn over(&self, done: u64) -> bool {
+        turn();
+        let now = clock();
+        if now >= self.warm && self.before.get().is_none() {
+            // The operation that was under way when the time began does not count.
+            self.before.set(Some(done));
+        }
+        let over = now >= self.end;
+        if over {
+            // Nor does the one that was under way when it ended.
+            let counted = done - self.before.get().unwrap_or(done);
+            self.result.set((counted.saturating_sub(1), done));
+        }
+        over
+    }
+}
