@@ -16,7 +16,7 @@ fn lockwright(arguments: &[&str]) -> Command {
 }
 
 /// A sweep that takes a moment.
-const SMALL: [&str; 6] = ["sim", "--seeds", "1", "--threads", "3,20", "--quiet"];
+const SMALL: [&str; 6] = ["sim", "--seeds", "1", "--threads", "4,20", "--quiet"];
 
 fn sweep(arguments: &[&str]) -> Command {
     let mut command = lockwright(&SMALL);

@@ -200,6 +200,18 @@ fn upgradable<W: Policy>(s: &Shared<W>) -> u32 {
     0
 }
 
+/// From writing to reading by way of upgradable.
+fn step_down<W: Policy>(s: &Shared<W>) -> u32 {
+    s.lock.write();
+    s.step();
+    unsafe { s.lock.downgrade_to_upgradable() };
+    s.look();
+    unsafe { s.lock.downgrade_upgradable() };
+    s.look();
+    unsafe { s.lock.unlock_read() };
+    1
+}
+
 /// A second read beside a writer that waits.
 fn read_twice_at_once<W: Policy>(s: &Shared<W>) -> u32 {
     s.lock.read();
@@ -234,6 +246,7 @@ models! {
     race_20_the_last_waiter_clears_the_flags_write: HandOff, 0, Some(4), [write_write, timed_write], reaches RwsemWlockFail RwsemWlockHandoff;
     two_threads_try: Steal, 0, Some(4), [write_read, tried], reaches;
     two_threads_downgrade: Steal, 0, Some(4), [downgrade, write_read], reaches;
+    two_threads_step_down: Steal, 0, Some(4), [step_down, write_read], reaches;
     two_threads_fair: Steal, 0, Some(4), [write_fair, write_fair], reaches RwsemWlock;
     fair_writer_to_reader: Steal, 0, Some(4), [write_fair, read_fair], reaches RwsemRlock;
     two_threads_upgrade: Steal, 0, Some(4), [upgrade, read_read], reaches;
@@ -251,6 +264,7 @@ models! {
     strict_fifo: Strict, 0, Some(4), [write_write, write], reaches RwsemWlock;
     strict_fifo_readers: Strict, 0, Some(4), [write_read, write_read], reaches RwsemWlock RwsemRlock;
     early_transfer: Transfer, 0, Some(4), [write_write, write], reaches RwsemWlock;
+    early_transfer_after_readers: Transfer, 0, Some(3), [read, write, read], reaches RwsemWlock;
     writers_spin: Steal, 2, Some(2), [write, write], reaches OsqHead RwsemOptLock;
     readers_spin_53: Reader53, 2, Some(2), [write, read], reaches OsqHead RwsemOptRlock;
     writers_spin_53: HandOff53, 2, Some(2), [write, write_read], reaches RwsemOptLock;

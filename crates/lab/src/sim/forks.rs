@@ -66,14 +66,14 @@ pub(super) fn live(
     tally: &Tally,
     section: impl Fn(u32),
 ) -> u64 {
-    let mut own = 0;
+    let own = Cell::new(0);
     let mut work = || {
         Sim::relax(rng.u32(turn.outside_ns / 2..=turn.outside_ns * 3 / 2));
         for _ in 0..turn.sections {
             section(rng.u32(turn.inside_ns / 2..=turn.inside_ns * 3 / 2));
         }
-        own += u64::from(turn.sections);
-        tally.over(own)
+        own.set(own.get() + u64::from(turn.sections));
+        tally.over(own.get())
     };
     if is_parent {
         while !work() {
@@ -85,11 +85,13 @@ pub(super) fn live(
         loop {
             family.wait(1, |state| state != State::Alone);
             if family.state.get() == State::Over {
+                // The child's time is over as well: it is told here if not before.
+                tally.over(own.get());
                 break;
             }
             work();
             family.tell(0, State::Alone);
         }
     }
-    own
+    own.get()
 }
