@@ -4,7 +4,7 @@
     mutate_orderings.py [options] [file.rs ..]
 
     --list           print the mutants and stop
-    --only TEXT      only mutants whose line contains TEXT
+    --only TEXT      only mutants whose line contains TEXT; may be given more than once
     --check-rows     only check that each row of the table names a mutant that exists
     --cmd COMMAND    a `cargo test` command that must fail on each mutant
     --timeout SECS   limit for that command per mutant (default 300)
@@ -290,7 +290,7 @@ def judge(verdicts, rows, whole_files):
 def parse(argv):
     p = argparse.ArgumentParser(usage=__doc__, add_help=True)
     p.add_argument("--list", action="store_true")
-    p.add_argument("--only", default="")
+    p.add_argument("--only", action="append", default=[])
     p.add_argument("--check-rows", action="store_true")
     p.add_argument("--cmd", default=COMMAND)
     p.add_argument("--timeout", type=float, default=300)
@@ -329,7 +329,8 @@ def main(argv):
             print(f"docs/orderings.md: no such mutant, or no reason: | {' | '.join(row)} |")
         print(f"mutate-orderings: {len(rows)} rows, {len(stale)} stale")
         return 1 if stale else 0
-    mutants = [m for m in mutants if options.only in str(m)]
+    if options.only:
+        mutants = [m for m in mutants if any(text in str(m) for text in options.only)]
     if options.list:
         for m in mutants:
             print(m)

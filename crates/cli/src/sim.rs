@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use lockwright_lab::sim::batch::{self, Ended, Task};
 use lockwright_lab::sim::host::host;
-use lockwright_lab::sim::job::{Job, Workload, takes};
+use lockwright_lab::sim::job::Job;
 use lockwright_lab::sim::published;
 use lockwright_lab::sim::report;
 use lockwright_lab::sim::subjects::{SUBJECTS, SimSubject};
+use lockwright_lab::sim::workload::{Workload, takes};
 use lockwright_sim::Machine;
+use lockwright_workloads::directory::Pattern;
 use serde_json::json;
 
 use crate::conduct::{INTERRUPT, catch_signals};
@@ -108,6 +110,16 @@ fn workload(args: &SweepArgs) -> Workload {
         Kind::Mutex => Workload::Mutex { load: args.load, outside: args.outside },
         Kind::PageFault => Workload::PageFault { faults: 32_768, fault_ns: 1_000, map_ns: 20_000 },
         Kind::Forks => Workload::Forks { sections: 5, inside_ns: 500, outside_ns: 40_000 },
+        Kind::CreateShared | Kind::CreatePrivate | Kind::ListShared => Workload::Directory {
+            pattern: match args.workload {
+                Kind::CreateShared => Pattern::SharedWrite,
+                Kind::CreatePrivate => Pattern::PrivateWrite,
+                _ => Pattern::SharedRead,
+            },
+            inside_ns: 2_000,
+            outside_ns: 2_000,
+        },
+        Kind::Torture => Workload::Torture { long_hold_ms: 100 },
         Kind::Users => Workload::Users { locks: 16, inside_ns: 2_500, outside_ns: 60_000 },
     }
 }

@@ -58,7 +58,8 @@ pub struct SweepArgs {
     #[arg(short, long, value_name = "KIND", default_value = "rwlock")]
     pub workload: Kind,
 
-    /// Locks; for rwlock and page-fault a policy of 'lockwright policies' or seqcount, for the others
+    /// Locks; for mutex, torture and users those of the last line, for forks both, for the others a
+    /// policy of 'lockwright policies' (or seqcount):
     /// mutex, mutex-kernel, mutex-latency, mutex-atomic, mutex-2013-before, mutex-2013-after
     /// [default: v5.2,v5.3,v5.11,default or mutex,mutex-kernel]
     #[arg(short, long, value_name = "LOCK,..", value_delimiter = ',')]
@@ -172,12 +173,20 @@ pub enum Kind {
     Rwlock,
     /// Sections under one mutex
     Mutex,
+    /// The kernel's locktorture: nothing but sections; now and then one of 500 ms
+    Torture,
     /// 32,768 short reads, then two writes, of each thread
     PageFault,
     /// Users of sixteen mutexes, one of which is hot
     Users,
     /// Parents that fork and wait, two threads each, with five writes of each under one lock
     Forks,
+    /// Operations of 2 us before and 2 us under the write lock of one directory
+    CreateShared,
+    /// The same, each thread in a directory of its own
+    CreatePrivate,
+    /// The same under the read lock of one directory
+    ListShared,
 }
 
 /// Where threads run.

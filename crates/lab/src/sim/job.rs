@@ -11,70 +11,15 @@ use lockwright_platform::{Platform, Work};
 use lockwright_sim::{
     Distance, Machine, Outcome, Placement, Setup, Sim, Stuck, run, without_preemption,
 };
+use lockwright_workloads::directory::{Directories, Operation};
 use lockwright_workloads::mutex_bench::{self, BenchMutex, Rhythm};
 use lockwright_workloads::rw_bench::{self, BenchRwLock, Mix, Percent, RwBody, RwSpec, RwThread};
+use lockwright_workloads::torture::Torture;
 use serde::Serialize;
 
 use super::forks::{self, Family};
 use super::tally::Tally;
-
-/// What the threads do.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum Workload {
-    /// Long's micro-benchmark; see [`rw_bench`].
-    Rw {
-        /// Percentage of reads.
-        readers_percent: u32,
-        /// How they are mixed.
-        #[serde(serialize_with = "mix_name")]
-        mix: Mix,
-        /// PAUSEs inside.
-        load: u32,
-        /// PAUSEs outside.
-        outside: u32,
-        /// Nanoseconds of sleep inside.
-        sleep_ns: u64,
-    },
-    /// The mutex benchmark's loop; see [`mutex_bench`]. With `outside` 0 also locktorture's, but
-    /// for its rare long holds.
-    Mutex {
-        /// PAUSEs inside.
-        load: u32,
-        /// PAUSEs outside.
-        outside: u32,
-    },
-    /// Page faults of threads that share an address space: each maps, takes `faults` read locks
-    /// and unmaps, a write lock each; PAUSE-free work in nanoseconds.
-    PageFault {
-        /// Read locks between two pairs of write locks.
-        faults: u32,
-        /// Nanoseconds inside a read section: zeroing a page, entering it.
-        fault_ns: u32,
-        /// Nanoseconds inside a write section.
-        map_ns: u32,
-    },
-    /// Jobs of a multi-user mix: each user works outside, then takes one of `locks` mutexes, the
-    /// first of them half of the time; now and then it ends, and a fresh one takes its place.
-    Users {
-        /// Mutexes.
-        locks: u32,
-        /// Nanoseconds inside, on average.
-        inside_ns: u32,
-        /// Nanoseconds outside, on average.
-        outside_ns: u32,
-    },
-    /// Parents that fork children and wait for them, two threads each, all under one lock (for
-    /// writing); see `forks`.
-    Forks {
-        /// Sections of each, one after the other.
-        sections: u32,
-        /// Nanoseconds inside, on average.
-        inside_ns: u32,
-        /// Nanoseconds outside before them, on average.
-        outside_ns: u32,
-    },
-}
+use super::workload::Workload;
 
 /// One run.
 #[derive(Clone, Debug)]
@@ -203,6 +148,14 @@ pub fn rw<L: BenchRwLock + 'static>(job: &Job) -> Result<SimSample, Stuck> {
     let check = Rc::new(Check { left: Cell::new(job.threads), ..Check::default() });
     let spec = spec_of(job);
     let families = families(job);
+    let directories = match job.workload {
+        Workload::Directory { pattern, inside_ns, outside_ns } => {
+            let operation = Operation { pattern, inside_ns, outside_ns };
+            let new = || Used { lock: L::new(), kernel: job.kernel };
+            Some(Rc::new(Directories::new(operation, job.threads, new)))
+        }
+        _ => None,
+    };
     let bodies = |id: usize, tally: Tally| {
         let lock = Rc::clone(&lock);
         let family = Rc::clone(&families[id / 2]);
@@ -248,7 +201,15 @@ pub fn rw<L: BenchRwLock + 'static>(job: &Job) -> Result<SimSample, Stuck> {
                 let writes = forks::live(&family, id.is_multiple_of(2), turn, rng, &tally, section);
                 check.end(writes, || lock.read(value));
             }),
-            Workload::Mutex { .. } | Workload::Users { .. } => {
+            Workload::Directory { .. } => {
+                let directories = directories.clone().expect("made above");
+                Box::new(move || {
+                    let all = directories.operate::<Sim>(id, seed, |done| tally.over(done));
+                    torn.set(torn.get() + all.torn);
+                    check.end(all.written, || directories.entries());
+                })
+            }
+            Workload::Mutex { .. } | Workload::Torture { .. } | Workload::Users { .. } => {
                 unreachable!("a workload of mutexes")
             }
         };
@@ -338,14 +299,6 @@ fn count(counter: &AtomicU64, ns: u32) {
     counter.store(before + 1, Relaxed);
 }
 
-fn mix_name<S: serde::Serializer>(mix: &Mix, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(match mix {
-        Mix::Drawn => "drawn",
-        Mix::Blocks => "blocks",
-        Mix::Dedicated => "dedicated",
-    })
-}
-
 /// The round that the threads of a reader-writer workload take part in.
 fn spec_of(job: &Job) -> RwSpec {
     let (readers_percent, mix) = match job.workload {
@@ -393,6 +346,16 @@ pub fn mutex<M: BenchMutex + 'static>(job: &Job) -> Result<SimSample, Stuck> {
                     mutex_bench::sections::<_, Sim>(&locks[0], rhythm, |done| tally.over(done));
                 check.end(own, || sum(&locks));
             }),
+            Workload::Torture { long_hold_ms } => {
+                let writers = job.threads as u32;
+                let long_hold = Duration::from_millis(u64::from(long_hold_ms));
+                let torture = Torture { writers, long_hold, jiffy: Duration::from_millis(1) };
+                Box::new(move || {
+                    let seed = rng.u64(..1 << 32);
+                    let all = torture.write::<_, Sim>(&locks[0], seed, |done| tally.over(done));
+                    check.end(all.writes, || sum(&locks));
+                })
+            }
             Workload::Users { inside_ns, outside_ns, .. } => Box::new(move || {
                 let mut own = 0;
                 loop {
@@ -426,7 +389,7 @@ pub fn mutex<M: BenchMutex + 'static>(job: &Job) -> Result<SimSample, Stuck> {
                 let own = forks::live(&family, id.is_multiple_of(2), turn, rng, &tally, section);
                 check.end(own, || sum(&locks));
             }),
-            Workload::Rw { .. } | Workload::PageFault { .. } => {
+            Workload::Rw { .. } | Workload::PageFault { .. } | Workload::Directory { .. } => {
                 unreachable!("a workload of reader-writer locks")
             }
         };
@@ -487,14 +450,5 @@ fn sample(job: &Job, outcome: &Outcome, counts: &[(u64, u64)], split: usize) -> 
         trace: format!("{:016x}", outcome.trace),
         engine_events: outcome.events,
         accesses: outcome.traffic.accesses,
-    }
-}
-
-/// Whether the workload is one for reader-writer locks, or else for mutexes.
-pub fn takes(workload: &Workload, rwlock: bool) -> bool {
-    match workload {
-        Workload::Rw { .. } | Workload::PageFault { .. } => rwlock,
-        Workload::Mutex { .. } | Workload::Users { .. } => !rwlock,
-        Workload::Forks { .. } => true,
     }
 }

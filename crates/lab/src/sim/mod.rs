@@ -10,3 +10,4 @@ pub mod report;
 pub mod subjects;
 mod tables;
 mod tally;
+pub mod workload;

@@ -107,10 +107,13 @@ pub fn published(tables: &[Table]) -> String {
         }
         let _ = writeln!(
             text,
-            "\n  error: mean {:.0} %, median {:.0} %; rank correlation {:.2}",
+            "\n  error: mean {:.0} %, median {:.0} %; rank correlation {}",
             100.0 * table.mean_error,
             100.0 * table.median_error,
-            table.rank_correlation
+            // One figure, or all the same, have no rank.
+            Some(table.rank_correlation)
+                .filter(|rank| rank.is_finite())
+                .map_or("-".to_owned(), |rank| format!("{rank:.2}")),
         );
         for verdict in &table.verdicts {
             let word = if verdict.holds { "holds" } else { "DOES NOT HOLD" };

@@ -341,18 +341,23 @@ impl RwThread {
 }
 
 /// Parts of [`Percent::ALL`] at random, cheaply: xorshift, and the high bits of a product.
-struct Draw(u64);
+pub(crate) struct Draw(u64);
 
 impl Draw {
-    fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Draw((seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
     #[inline(always)]
     fn part(&mut self) -> u32 {
+        self.below(Percent::ALL)
+    }
+
+    #[inline(always)]
+    pub(crate) fn below(&mut self, end: u32) -> u32 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        (((self.0 >> 32) * u64::from(Percent::ALL)) >> 32) as u32
+        (((self.0 >> 32) * u64::from(end)) >> 32) as u32
     }
 }

@@ -1,0 +1,102 @@
+//! What the threads of a simulated run do.
+
+use lockwright_workloads::directory::Pattern;
+use lockwright_workloads::rw_bench::Mix;
+use serde::Serialize;
+
+/// What the threads do.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Workload {
+    /// Long's micro-benchmark; see [`rw_bench`](lockwright_workloads::rw_bench).
+    Rw {
+        /// Percentage of reads.
+        readers_percent: u32,
+        /// How they are mixed.
+        #[serde(serialize_with = "mix_name")]
+        mix: Mix,
+        /// PAUSEs inside.
+        load: u32,
+        /// PAUSEs outside.
+        outside: u32,
+        /// Nanoseconds of sleep inside.
+        sleep_ns: u64,
+    },
+    /// The mutex benchmark's loop; see [`mutex_bench`](lockwright_workloads::mutex_bench).
+    Mutex {
+        /// PAUSEs inside.
+        load: u32,
+        /// PAUSEs outside.
+        outside: u32,
+    },
+    /// The kernel's locktorture; see [`torture`](lockwright_workloads::torture).
+    Torture {
+        /// Milliseconds, a fifth of the rare long hold.
+        long_hold_ms: u32,
+    },
+    /// Page faults of threads that share an address space: each maps, takes `faults` read locks
+    /// and unmaps, a write lock each; PAUSE-free work in nanoseconds.
+    PageFault {
+        /// Read locks between two pairs of write locks.
+        faults: u32,
+        /// Nanoseconds inside a read section: zeroing a page, entering it.
+        fault_ns: u32,
+        /// Nanoseconds inside a write section.
+        map_ns: u32,
+    },
+    /// Jobs of a multi-user mix: each user works outside, then takes one of `locks` mutexes, the
+    /// first of them half of the time; now and then it ends, and a fresh one takes its place.
+    Users {
+        /// Mutexes.
+        locks: u32,
+        /// Nanoseconds inside, on average.
+        inside_ns: u32,
+        /// Nanoseconds outside, on average.
+        outside_ns: u32,
+    },
+    /// Operations on directories; see [`directory`](lockwright_workloads::directory).
+    Directory {
+        /// Whose lock, and how.
+        #[serde(serialize_with = "pattern_name")]
+        pattern: Pattern,
+        /// Nanoseconds inside, on average.
+        inside_ns: u32,
+        /// Nanoseconds outside, on average.
+        outside_ns: u32,
+    },
+    /// Parents that fork children and wait for them, two threads each, all under one lock (for
+    /// writing); see `forks`.
+    Forks {
+        /// Sections of each, one after the other.
+        sections: u32,
+        /// Nanoseconds inside, on average.
+        inside_ns: u32,
+        /// Nanoseconds outside before them, on average.
+        outside_ns: u32,
+    },
+}
+
+/// Whether the workload is one for reader-writer locks, or else for mutexes.
+pub fn takes(workload: &Workload, rwlock: bool) -> bool {
+    match workload {
+        Workload::Rw { .. } | Workload::PageFault { .. } | Workload::Directory { .. } => rwlock,
+        Workload::Mutex { .. } | Workload::Torture { .. } | Workload::Users { .. } => !rwlock,
+        Workload::Forks { .. } => true,
+    }
+}
+
+fn mix_name<S: serde::Serializer>(mix: &Mix, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(match mix {
+        Mix::Drawn => "drawn",
+        Mix::Blocks => "blocks",
+        Mix::Dedicated => "dedicated",
+    })
+}
+
+fn pattern_name<S: serde::Serializer>(pattern: &Pattern, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(match pattern {
+        Pattern::SharedWrite => "shared-write",
+        Pattern::PrivateWrite => "private-write",
+        Pattern::SharedRead => "shared-read",
+    })
+}
