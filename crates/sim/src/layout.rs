@@ -60,7 +60,7 @@ pub(crate) struct Layout {
     /// Shares, in 1/1024.
     pub occupancy: u64,
     pub jitter: u64,
-    pub keep: (Ps, Ps),
+    pub keep: (u64, u64),
     pub load: Ps,
     pub store: Ps,
     pub rmw: Ps,
@@ -105,7 +105,7 @@ impl Layout {
             invalidate: ps(&l.invalidate),
             occupancy: share(&l.occupancy),
             jitter: share(&l.jitter),
-            keep: (ps(&l.keep_low), ps(&l.keep_high).max(ps(&l.keep_low))),
+            keep: (share(&l.keep_low), share(&l.keep_high).max(share(&l.keep_low))),
             load: ps(&c.load),
             store: ps(&c.store),
             rmw: ps(&c.rmw),

@@ -1,10 +1,10 @@
 //! Cache lines: who has them, who gets them next, and when.
 //!
 //! Requests for a line are served in the order in which they come, by reservation: a request's
-//! time of arrival is known when it is made, and it moves the times of those that come later. A
-//! core keeps a line that it has got for a window of its own, however many want it, so that a
-//! failed compare-exchange can be tried again before the line goes. Half of a transfer's latency is
-//! the request's way: until it arrives the owner goes on with the line as if nobody wanted it.
+//! time of arrival is known when it is made, and it moves the times of those that come later. Half
+//! of a transfer's latency is the request's way: until it arrives the owner goes on with the line as
+//! if nobody wanted it. A request that waits for the line is sent after it to whoever gets it, so
+//! that this core, too, has it for a while, the longer the further away the next one is.
 
 use std::collections::VecDeque;
 
@@ -47,8 +47,10 @@ struct Line {
     /// The core that has it alone, or had it last; from then on.
     owner: Option<u16>,
     from: Ps,
-    /// Until then nobody can take it from the owner.
-    kept: Ps,
+    /// When the owner has done what it wanted it for; for which share, in 1/1024, of the latency to
+    /// whoever waits for it the owner keeps it then.
+    used: Ps,
+    keep: u64,
     /// Who has a copy, the owner included once there is another.
     sharers: Cores,
     /// When the last copy asked for so far arrives; when the next can be sent.
@@ -165,6 +167,12 @@ impl Lines {
 }
 
 impl Line {
+    /// Until when a request that is `way` from there finds it with the owner. One that waits for
+    /// the line is sent after it, and is under way the longer the further apart the two are.
+    fn kept(&self, way: Ps) -> Ps {
+        self.used + self.keep * way / 1024
+    }
+
     /// A copy for a reader: when it is there, and where it comes from.
     fn copy_to(
         &mut self,
@@ -194,7 +202,7 @@ impl Line {
         }
         let way = jittered(layout, rng, layout.latency[distance as usize]);
         let arrives = if asked { now } else { now + way / 2 };
-        let leaves = arrives.max(self.kept).max(self.read_free);
+        let leaves = arrives.max(self.kept(way)).max(self.read_free);
         self.read_free = leaves + way * layout.occupancy / 1024;
         let there = leaves + way / 2;
         if self.sharers.count == 0 {
@@ -236,12 +244,13 @@ impl Line {
         }
         let had = self.sharers.has(core);
         let way = jittered(layout, rng, layout.latency[distance as usize]);
-        let leaves = (now + way / 2).max(self.kept).max(self.reads_done);
+        let leaves = (now + way / 2).max(self.kept(way)).max(self.reads_done);
         if self.sharers.count == 0 {
             self.earlier.push_back((owner as u16, leaves));
         }
         self.from = leaves + way / 2 + others * layout.invalidate;
-        self.kept = self.from + own + rng.u64(layout.keep.0..=layout.keep.1);
+        self.used = self.from + own;
+        self.keep = rng.u64(layout.keep.0..=layout.keep.1);
         self.sharers.clear();
         self.reads_done = 0;
         self.read_free = 0;

@@ -100,10 +100,11 @@ machine! {
         invalidate in 0.0, 1000.0;
         /// Share of its latency for which a read keeps the next one waiting.
         occupancy in 0.0, 1.0;
-        /// Shortest time for which a core keeps a line that it got to write to, after that write.
-        keep_low in 0.0, 10000.0;
-        /// Longest such time.
-        keep_high in 0.0, 10000.0;
+        /// How long a core keeps a line that it got to write to, after that write, if another waits
+        /// for it already: a share of the latency between the two, at least.
+        keep_low in 0.0, 10.0;
+        /// At most.
+        keep_high in 0.0, 10.0;
         /// Random part of each latency, as share in both directions.
         jitter in 0.0, 0.9;
     }
