@@ -248,6 +248,8 @@ models! {
     two_threads_downgrade: Steal, 0, Some(4), [downgrade, write_read], reaches;
     two_threads_step_down: Steal, 0, Some(4), [step_down, write_read], reaches;
     two_threads_fair: Steal, 0, Some(4), [write_fair, write_fair], reaches RwsemWlock;
+    the_last_of_two_readers_passes_on: Steal, 0, Some(3), [read, read_fair, write], reaches RwsemWlock;
+    a_thief_joins_those_that_a_writer_passes_on_to: HandOff511, 0, Some(2), [write_fair, read, read], reaches RwsemRlock;
     fair_writer_to_reader: Steal, 0, Some(4), [write_fair, read_fair], reaches RwsemRlock;
     two_threads_upgrade: Steal, 0, Some(4), [upgrade, read_read], reaches;
     upgrade_and_write: HandOff, 0, Some(4), [upgrade, write], reaches RwsemWlock;
@@ -268,7 +270,7 @@ models! {
     writers_spin: Steal, 2, Some(2), [write, write], reaches OsqHead RwsemOptLock;
     readers_spin_53: Reader53, 2, Some(2), [write, read], reaches OsqHead RwsemOptRlock;
     writers_spin_53: HandOff53, 2, Some(2), [write, write_read], reaches RwsemOptLock;
-    null_owner_tries_end_a_spin: RealTime, 2, Some(2), [write_write, write], reaches RwsemOptLock RwsemOptFail;
+    race_14_null_owner_tries_end_a_spin: RealTime, 2, Some(2), [write_write, write], reaches RwsemOptLock RwsemOptFail;
     v53_sleeps: HandOff53, 0, Some(4), [write_read, write_read], reaches RwsemRlock RwsemWlock;
     v511_sleeps: HandOff511, 0, Some(4), [write_read, write_read], reaches RwsemRlock RwsemWlock;
     race_08_a_grant_counts_all_before_any_runs: Steal, 0, Some(3), [write, read, read], reaches RwsemWakeReader;
