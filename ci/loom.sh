@@ -3,7 +3,6 @@
 # Arguments go to the tests: ci/loom.sh handoff
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 step "$(limit 1200 7200)" "models of the algorithms" "$@"
-[[ ${NIGHTLY:-} ]] && export LOOM_DEEP=1
 export RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=$TARGET/loom
 mapfile -t packages < <(tests_named 'loom_*' | cut -d' ' -f1 | uniq)
 ((${#packages[@]})) || fail "no crates/*/tests/loom_*.rs: nothing would be checked"

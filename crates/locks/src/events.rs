@@ -73,6 +73,10 @@ events! {
     OsqUnqueue = "osq_unqueue";
     /// Heavy fences, before a sleep and when a bias is turned off.
     FenceHeavy = "fence_heavy";
+    /// Calls to read, upgradable ones included, that the fast path refused.
+    RwsemReadSlow = "rwsem_read_slow";
+    /// Calls to write, and to upgrade, that the fast path refused.
+    RwsemWriteSlow = "rwsem_write_slow";
     /// Returns of readers from sleeping in the wait queue.
     RwsemSleepReader = "rwsem_sleep_reader";
     /// Returns of writers from sleeping in the wait queue.

@@ -273,6 +273,16 @@ models! {
     race_14_null_owner_tries_end_a_spin: RealTime, 2, Some(2), [write_write, write], reaches RwsemOptLock RwsemOptFail;
     v53_sleeps: HandOff53, 0, Some(4), [write_read, write_read], reaches RwsemRlock RwsemWlock;
     v511_sleeps: HandOff511, 0, Some(4), [write_read, write_read], reaches RwsemRlock RwsemWlock;
+    v53_downgrade: HandOff53, 0, Some(3), [downgrade, write_read], reaches RwsemWlock;
+    v53_upgrade: HandOff53, 0, Some(3), [upgrade, write], reaches RwsemWlock;
+    v53_timed_read: HandOff53, 0, Some(3), [write_write, timed_read], reaches RwsemRlockFail;
+    v53_timed_write: HandOff53, 0, Some(3), [write_write, timed_write], reaches RwsemWlockFail RwsemWlockHandoff;
+    v53_timed_upgrade: HandOff53, 0, Some(3), [timed_upgrade, read], reaches RwsemWlockFail;
+    v511_downgrade: HandOff511, 0, Some(3), [downgrade, write_read], reaches RwsemWlock;
+    v511_upgrade: HandOff511, 0, Some(3), [upgrade, write], reaches RwsemWlock;
+    v511_timed_read: HandOff511, 0, Some(3), [write_write, timed_read], reaches RwsemRlockFail;
+    v511_timed_write: HandOff511, 0, Some(3), [write_write, timed_write], reaches RwsemWlockFail RwsemWlockHandoff;
+    v511_timed_upgrade: HandOff511, 0, Some(3), [timed_upgrade, read], reaches RwsemWlockFail;
     race_08_a_grant_counts_all_before_any_runs: Steal, 0, Some(3), [write, read, read], reaches RwsemWakeReader;
     race_11_a_cancelled_first_reader_wakes_the_next: Steal, 0, Some(2), [write, timed_read, read], reaches RwsemRlockFail;
     race_11_a_cancelled_first_writer_wakes_the_next: Steal, 0, Some(2), [read, timed_write, read], reaches RwsemWlockFail;
@@ -285,4 +295,10 @@ models! {
     three_upgradables: Steal, 0, Some(2), [upgradable, upgradable, read], reaches RwsemRlock;
     three_53: HandOff53, 0, Some(2), [read, write, read], reaches RwsemWlock;
     three_511: HandOff511, 0, Some(2), [read, write, read], reaches RwsemWlock;
+    three_53_with_upgrade: HandOff53, 0, Some(2), [upgrade, read, write], reaches;
+    three_53_with_downgrade: HandOff53, 0, Some(2), [downgrade, read, write], reaches;
+    three_53_with_timeouts: HandOff53, 0, Some(2), [write, timed_write, timed_read], reaches RwsemRlockFail RwsemWlockFail;
+    three_511_with_upgrade: HandOff511, 0, Some(2), [upgrade, read, write], reaches;
+    three_511_with_downgrade: HandOff511, 0, Some(2), [downgrade, read, write], reaches;
+    three_511_with_timeouts: HandOff511, 0, Some(2), [write, timed_write, timed_read], reaches RwsemRlockFail RwsemWlockFail;
 }

@@ -2,6 +2,8 @@
 //! without contention, too many readers refused, policies as the specification's table has them.
 #![cfg(not(loom))]
 
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+
 use lockwright_locks::rwsem::policy::{
     Fifo, NEVER, PRESETS, Policy, ReaderSteal, Standard, V5_2, V5_3, V5_4, V5_11,
 };
@@ -56,6 +58,72 @@ fn too_many_readers_are_refused() {
     refused::<Standard>();
     refused::<V5_3>();
     refused::<V5_11>();
+}
+
+/// While the first waiter forbids stealing nobody gets in who is not queued (I6).
+#[test]
+fn nobody_tries_past_a_request() {
+    fn refused<W: Policy>() {
+        let flags = count::WAITERS | count::HANDOFF;
+        let lock = RawRwLock::<Native, W>::with_count(flags);
+        assert!(!lock.try_read() && !lock.try_write() && !lock.try_read_upgradable());
+        assert_eq!(lock.count(), flags, "{}", W::NAME);
+    }
+    refused::<Standard>();
+    refused::<V5_3>();
+    refused::<V5_11>();
+}
+
+/// Whatever the owner word says, writers exclude everybody and all calls end.
+#[test]
+fn race_17_the_owner_word_is_only_a_hint() {
+    fn survives<W: Policy + Send + Sync>() {
+        const EACH: u64 = 20_000;
+        let lock = RawRwLock::<Native, W>::new();
+        let (before, after, over) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
+        // SAFETY: the lock is repr(C): a count of 64 bits, then the owner.
+        let owner = unsafe { &*std::ptr::from_ref(&lock).byte_add(8).cast::<AtomicU32>() };
+        std::thread::scope(|scope| {
+            // Ordering: Relaxed throughout: the lock orders the two numbers, if it does.
+            scope.spawn(|| {
+                let mut word = 1_u32;
+                while !over.load(Relaxed) {
+                    word = word.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    owner.store(word, Relaxed);
+                    std::thread::yield_now();
+                }
+            });
+            let use_it = |thread: u64| {
+                for i in 0..EACH {
+                    if (i + thread) % 3 == 0 {
+                        lock.write();
+                        let n = before.fetch_add(1, Relaxed);
+                        if i % 64 == 0 {
+                            std::thread::yield_now();
+                        }
+                        assert_eq!(after.fetch_add(1, Relaxed), n, "{}: two writers", W::NAME);
+                        // SAFETY: acquired above.
+                        unsafe { lock.unlock_write() };
+                    } else {
+                        lock.read();
+                        let n = before.load(Relaxed);
+                        assert_eq!(after.load(Relaxed), n, "{}: a reader beside one", W::NAME);
+                        // SAFETY: acquired above.
+                        unsafe { lock.unlock_read() };
+                    }
+                }
+            };
+            let users: Vec<_> = (0..4).map(|i| scope.spawn(move || use_it(i))).collect();
+            let ended: Vec<_> = users.into_iter().map(|user| user.join()).collect();
+            over.store(true, Relaxed);
+            assert!(ended.iter().all(Result::is_ok));
+        });
+        assert_eq!(lock.count(), 0, "{}", W::NAME);
+    }
+    survives::<Standard>();
+    survives::<V5_2>();
+    survives::<V5_3>();
+    survives::<V5_11>();
 }
 
 /// The rows of the specification's table of stages, switch by switch, where they are whole versions.

@@ -5,7 +5,8 @@
 //! tables of policies are printed from. The presets follow the kernel's series; where a stage had
 //! a defect that was mended later (a request left standing by a cancelled waiter, a cancelled
 //! first waiter that woke nobody) the preset has the mended form: P19 and P20 are always on. So is
-//! P13, the guard against too many readers.
+//! P13, the guard against too many readers. So the series' new layout before its hand-off is `v5.2`
+//! here, and 5.16 and later are `v5.11`.
 
 pub use crate::mutex::NEVER;
 

@@ -15,6 +15,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// The caller's count is in; `now` is what the word was then.
     #[cold]
     pub(super) fn read_slow(&self, now: u64, deadline: Option<u64>) -> bool {
+        inc::<P>(Event::RwsemReadSlow);
         // Ordering: Relaxed, hint (what the policy goes by)
         let seen_owner = self.owner.load(Relaxed);
         if now & READ_FAIL != 0 {

@@ -55,6 +55,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
 
     #[cold]
     fn upgradable_slow(&self, deadline: Option<u64>) -> bool {
+        inc::<P>(Event::RwsemReadSlow);
         let past: fn(&Self) -> bool = |lock| lock.take_upgradable(WRITER | HANDOFF | READ_FAIL);
         let Some(me) = P::enter() else {
             return self.without_node(past, Event::RwsemRlockFail, deadline);
@@ -158,6 +159,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// As for [`unlock_upgradable`](Self::unlock_upgradable).
     #[cold]
     unsafe fn upgrade_slow(&self, deadline: Option<u64>) -> bool {
+        inc::<P>(Event::RwsemWriteSlow);
         // SAFETY: passes on this function's contract.
         let attempt: fn(&Self) -> bool = |lock| unsafe { lock.try_upgrade() };
         let Some(me) = P::enter() else {

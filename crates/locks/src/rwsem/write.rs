@@ -17,6 +17,7 @@ const DOUBLINGS: u32 = 2;
 impl<P: Platform, W: Policy> RawRwLock<P, W> {
     #[cold]
     pub(super) fn write_slow(&self, deadline: Option<u64>) -> bool {
+        inc::<P>(Event::RwsemWriteSlow);
         if Self::S.eager_polls > 0 && self.poll_eagerly(Self::try_write_unqueued, false) {
             inc::<P>(Event::RwsemOptLock);
             return true;

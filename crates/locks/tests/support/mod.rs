@@ -4,13 +4,10 @@ use loom::model::Builder;
 use loom::sync::Arc;
 use loom::thread;
 
-/// Explores `f` with at most `preemptions` preemptions (`None`: all schedules). Four are much for a
-/// check of every change: those models get two, unless `LOOM_DEEP` is set, as in the nightly job and
-/// for mutants.
+/// Explores `f` with at most `preemptions` preemptions (`None`: all schedules).
 pub fn model(preemptions: Option<usize>, f: impl Fn() + Sync + Send + 'static) {
-    let deep = std::env::var_os("LOOM_DEEP").is_some();
     let mut builder = Builder::new();
-    builder.preemption_bound = preemptions.map(|n| if n >= 4 && !deep { 2 } else { n });
+    builder.preemption_bound = preemptions;
     builder.max_branches = 20_000;
     builder.check(f);
 }
