@@ -95,7 +95,7 @@ fn race_17_the_owner_word_is_only_a_hint() {
             });
             let use_it = |thread: u64| {
                 for i in 0..EACH {
-                    if (i + thread) % 3 == 0 {
+                    if (i + thread).is_multiple_of(3) {
                         lock.write();
                         let n = before.fetch_add(1, Relaxed);
                         if i % 64 == 0 {
