@@ -99,6 +99,7 @@ fn deliver(target: Option<Target>, text: &str, value: &serde_json::Value) -> Res
 }
 
 fn workload(args: &SweepArgs) -> Workload {
+    let directory = |pattern| Workload::Directory { pattern, inside_ns: 2_000, outside_ns: 2_000 };
     match args.workload {
         Kind::Rwlock => Workload::Rw {
             readers_percent: args.readers,
@@ -110,16 +111,10 @@ fn workload(args: &SweepArgs) -> Workload {
         Kind::Mutex => Workload::Mutex { load: args.load, outside: args.outside },
         Kind::PageFault => Workload::PageFault { faults: 32_768, fault_ns: 1_000, map_ns: 20_000 },
         Kind::Forks => Workload::Forks { sections: 5, inside_ns: 500, outside_ns: 40_000 },
-        Kind::CreateShared | Kind::CreatePrivate | Kind::ListShared => Workload::Directory {
-            pattern: match args.workload {
-                Kind::CreateShared => Pattern::SharedWrite,
-                Kind::CreatePrivate => Pattern::PrivateWrite,
-                _ => Pattern::SharedRead,
-            },
-            inside_ns: 2_000,
-            outside_ns: 2_000,
-        },
-        Kind::Torture => Workload::Torture { long_hold_ms: 100 },
+        Kind::CreateShared => directory(Pattern::SharedWrite),
+        Kind::CreatePrivate => directory(Pattern::PrivateWrite),
+        Kind::ListShared => directory(Pattern::SharedRead),
+        Kind::Torture => Workload::Torture { long_hold_ms: args.long_hold },
         Kind::Users => Workload::Users { locks: 16, inside_ns: 2_500, outside_ns: 60_000 },
     }
 }

@@ -94,6 +94,11 @@ pub struct SweepArgs {
           value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     pub sleep_us: u32,
 
+    /// Milliseconds: the rare long holds of torture last five times this, and are as much rarer
+    #[arg(long, value_name = "MS", default_value_t = 100,
+          value_parser = clap::value_parser!(u32).range(1..=800))]
+    pub long_hold: u32,
+
     /// From the attempt to take a lock to its release threads are not preempted, as in a kernel
     #[arg(long)]
     pub kernel: bool,
@@ -173,7 +178,7 @@ pub enum Kind {
     Rwlock,
     /// Sections under one mutex
     Mutex,
-    /// The kernel's locktorture: nothing but sections; now and then one of 500 ms
+    /// The kernel's locktorture: nothing but sections; now and then a long one (--long-hold)
     Torture,
     /// 32,768 short reads, then two writes, of each thread
     PageFault,

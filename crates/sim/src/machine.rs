@@ -102,9 +102,9 @@ machine! {
         occupancy in 0.0, 1.0;
         /// How long a core keeps a line that it got to write to, after that write, if another waits
         /// for it already: a share of the latency between the two, at least.
-        keep_low in 0.0, 10.0;
+        keep_low in 0.0, 1.0;
         /// At most.
-        keep_high in 0.0, 10.0;
+        keep_high in 0.0, 1.0;
         /// Random part of each latency, as share in both directions.
         jitter in 0.0, 0.9;
     }

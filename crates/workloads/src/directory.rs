@@ -29,16 +29,10 @@ pub enum Pattern {
 pub struct Operation {
     /// The lock.
     pub pattern: Pattern,
-    /// Nanoseconds under it, on average.
+    /// Nanoseconds under it, on average; below 2^31, as the other.
     pub inside_ns: u32,
     /// Nanoseconds before, on average.
     pub outside_ns: u32,
-}
-
-/// The directories of so many threads.
-pub struct Directories<L> {
-    operation: Operation,
-    locks: Vec<L>,
 }
 
 /// What a thread did.
@@ -52,33 +46,29 @@ pub struct Operated {
     pub torn: u64,
 }
 
-impl<L: BenchRwLock> Directories<L> {
-    /// Empty ones; `lock` makes their locks.
-    pub fn new(operation: Operation, threads: usize, lock: impl Fn() -> L) -> Self {
-        let many = if operation.pattern == Pattern::PrivateWrite { threads } else { 1 };
-        Directories { operation, locks: (0..many).map(|_| lock()).collect() }
+impl Pattern {
+    /// How many directories so many threads need. The thread with number n uses the one with
+    /// number n modulo this.
+    pub fn directories(self, threads: usize) -> usize {
+        if self == Pattern::PrivateWrite { threads } else { 1 }
     }
+}
 
-    /// The loop of the thread with this number, below the number of threads. Ends when `over`,
-    /// told the number of operations after each, says so.
-    ///
-    /// # Panics
-    ///
-    /// If the thread has no directory.
-    pub fn operate<P: Platform>(
-        &self,
-        thread: usize,
+impl Operation {
+    /// One thread's loop over the directory under `lock`, whose counter is the number of its entries.
+    /// Ends when `over`, told the number of operations after each, says so.
+    pub fn repeat<L: BenchRwLock, P: Platform>(
+        self,
+        lock: &L,
         seed: u64,
         mut over: impl FnMut(u64) -> bool,
     ) -> Operated {
-        let Operation { pattern, inside_ns, outside_ns } = self.operation;
-        let lock = &self.locks[if pattern == Pattern::PrivateWrite { thread } else { 0 }];
         let mut draw = Draw::new(seed);
         let mut all = Operated::default();
         loop {
-            P::relax(around(&mut draw, outside_ns));
-            let inside = around(&mut draw, inside_ns);
-            if pattern == Pattern::SharedRead {
+            P::relax(around(&mut draw, self.outside_ns));
+            let inside = around(&mut draw, self.inside_ns);
+            if self.pattern == Pattern::SharedRead {
                 all.torn += lock.read(|entries| {
                     let before = value(entries);
                     P::relax(inside);
@@ -97,11 +87,6 @@ impl<L: BenchRwLock> Directories<L> {
                 return all;
             }
         }
-    }
-
-    /// Entries made in all of them: as many as there were writes, or a lock let two in.
-    pub fn entries(&self) -> u64 {
-        self.locks.iter().map(|lock| lock.read(value)).sum()
     }
 }
 
@@ -123,35 +108,36 @@ mod tests {
     use super::*;
     use crate::on::On;
 
-    fn operate(pattern: Pattern, threads: usize, each: u64) -> (Vec<Operated>, u64, usize) {
+    /// What each of three threads of this machine did, and the entries of each directory.
+    fn operate(pattern: Pattern, each: u64) -> (Vec<Operated>, Vec<u64>) {
         let operation = Operation { pattern, inside_ns: 100, outside_ns: 50 };
-        let new = On::<RawRwLock<Native, Standard>>::new;
-        let directories = Directories::new(operation, threads, new);
+        let locks: Vec<_> =
+            (0..pattern.directories(3)).map(|_| On::<RawRwLock<Native, Standard>>::new()).collect();
         let did = std::thread::scope(|scope| {
-            let directories = &directories;
-            let run = |thread| {
+            let locks = &locks;
+            let run = |thread: usize| {
                 scope.spawn(move || {
-                    directories.operate::<Native>(thread, thread as u64, |done| done == each)
+                    let lock = &locks[thread % locks.len()];
+                    operation.repeat::<_, Native>(lock, thread as u64, |done| done == each)
                 })
             };
-            let running: Vec<_> = (0..threads).map(run).collect();
-            running.into_iter().map(|thread| thread.join().unwrap()).collect()
+            [0, 1, 2].map(run).map(|thread| thread.join().unwrap()).to_vec()
         });
-        (did, directories.entries(), directories.locks.len())
+        (did, locks.iter().map(|lock| lock.read(value)).collect())
     }
 
-    /// On threads of this machine: writes are counted where they were made, reads change nothing.
+    /// Writes are counted where they were made, reads change nothing.
     #[test]
     fn every_write_is_an_entry() {
-        for (pattern, entries, locks) in [
-            (Pattern::SharedWrite, 1_500, 1),
-            (Pattern::PrivateWrite, 1_500, 3),
-            (Pattern::SharedRead, 0, 1),
+        for (pattern, entries) in [
+            (Pattern::SharedWrite, vec![1_500]),
+            (Pattern::PrivateWrite, vec![500; 3]),
+            (Pattern::SharedRead, vec![0]),
         ] {
-            let (did, found, many) = operate(pattern, 3, 500);
-            let one = Operated { done: 500, written: entries / 3, torn: 0 };
-            assert_eq!(did, [one; 3], "{pattern:?}");
-            assert_eq!((found, many), (entries, locks), "{pattern:?}");
+            let (did, found) = operate(pattern, 500);
+            let written = entries.iter().sum::<u64>() / 3;
+            assert_eq!(did, [Operated { done: 500, written, torn: 0 }; 3], "{pattern:?}");
+            assert_eq!(found, entries, "{pattern:?}");
         }
     }
 

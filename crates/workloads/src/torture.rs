@@ -1,9 +1,9 @@
 //! The loop of the kernel's locktorture over a mutex: no work outside, and none inside but for a
 //! rare very long hold, as its module `locktorture` does it since 6.6.
 //!
-//! Of N writers' sections one in N x 200,000 is a hold of five times `long_hold` (100 ms unless
-//! told otherwise), one in N x 20,000 gives up the CPU inside, and one in 2^20 sleeps a jiffy
-//! before. A run shorter than minutes sees few of the long holds or none: give it a shorter
+//! Of N writers' sections one in N x 2,000 for each millisecond of `long_hold` (100 in the kernel)
+//! is a hold of five times that, one in N x 20,000 gives up the CPU inside, and one in 2^20 sleeps a
+//! jiffy before. A run shorter than minutes sees few of the long holds or none: give it a shorter
 //! `long_hold`, which makes them as much more frequent, or count them in by calculation.
 
 use std::time::Duration;
@@ -18,7 +18,8 @@ use crate::rw_bench::Draw;
 pub struct Torture {
     /// Threads, at least 1.
     pub writers: u32,
-    /// The long hold is five times this, at least 1 ms; whole milliseconds count.
+    /// The long hold is five times this, at most 800 ms. How rare it is goes by whole milliseconds,
+    /// at least one.
     pub long_hold: Duration,
     /// Sleeps that last one of these.
     pub jiffy: Duration,

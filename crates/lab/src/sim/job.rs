@@ -11,7 +11,7 @@ use lockwright_platform::{Platform, Work};
 use lockwright_sim::{
     Distance, Machine, Outcome, Placement, Setup, Sim, Stuck, run, without_preemption,
 };
-use lockwright_workloads::directory::{Directories, Operation};
+use lockwright_workloads::directory::Operation;
 use lockwright_workloads::mutex_bench::{self, BenchMutex, Rhythm};
 use lockwright_workloads::rw_bench::{self, BenchRwLock, Mix, Percent, RwBody, RwSpec, RwThread};
 use lockwright_workloads::torture::Torture;
@@ -143,21 +143,18 @@ impl<L: BenchMutex> BenchMutex for Used<L> {
 ///
 /// If the workload is one of mutexes.
 pub fn rw<L: BenchRwLock + 'static>(job: &Job) -> Result<SimSample, Stuck> {
-    let lock = Rc::new(Used { lock: L::new(), kernel: job.kernel });
+    let many = match job.workload {
+        Workload::Directory { pattern, .. } => pattern.directories(job.threads),
+        _ => 1,
+    };
+    let used = |_| Used { lock: L::new(), kernel: job.kernel };
+    let locks: Rc<Vec<Used<L>>> = Rc::new((0..many).map(used).collect());
     let torn = Rc::new(Cell::new(0));
     let check = Rc::new(Check { left: Cell::new(job.threads), ..Check::default() });
     let spec = spec_of(job);
     let families = families(job);
-    let directories = match job.workload {
-        Workload::Directory { pattern, inside_ns, outside_ns } => {
-            let operation = Operation { pattern, inside_ns, outside_ns };
-            let new = || Used { lock: L::new(), kernel: job.kernel };
-            Some(Rc::new(Directories::new(operation, job.threads, new)))
-        }
-        _ => None,
-    };
     let bodies = |id: usize, tally: Tally| {
-        let lock = Rc::clone(&lock);
+        let locks = Rc::clone(&locks);
         let family = Rc::clone(&families[id / 2]);
         let (torn, check) = (Rc::clone(&torn), Rc::clone(&check));
         let workload = job.workload;
@@ -169,9 +166,9 @@ pub fn rw<L: BenchRwLock + 'static>(job: &Job) -> Result<SimSample, Stuck> {
                 Box::new(move || {
                     let body = RwBody { readers, blocks, load, outside, sleep_ns, seed };
                     let over = |done: &RwThread| tally.over(done.reads + done.writes);
-                    let done = rw_bench::sections::<_, Sim>(&*lock, body, over);
+                    let done = rw_bench::sections::<_, Sim>(&locks[0], body, over);
                     torn.set(torn.get() + done.torn());
-                    check.end(done.writes, || lock.read(value));
+                    check.end(done.writes, || found(&locks));
                 })
             }
             Workload::PageFault { faults, fault_ns, map_ns } => Box::new(move || {
@@ -180,35 +177,34 @@ pub fn rw<L: BenchRwLock + 'static>(job: &Job) -> Result<SimSample, Stuck> {
                     if until_map == 0 {
                         // Unmap, then map anew.
                         for _ in 0..2 {
-                            lock.write(|counter| count(counter, map_ns));
+                            locks[0].write(|counter| count(counter, map_ns));
                             writes += 1;
                         }
                         until_map = faults;
                     }
-                    lock.read(|_| Sim::relax(fault_ns));
+                    locks[0].read(|_| Sim::relax(fault_ns));
                     until_map -= 1;
                     done += 1;
                     if tally.over(done) {
                         break;
                     }
                 }
-                check.end(writes, || lock.read(value));
+                check.end(writes, || found(&locks));
             }),
             Workload::Forks { sections, inside_ns, outside_ns } => Box::new(move || {
                 let turn = forks::Turn { sections, inside_ns, outside_ns };
                 let rng = fastrand::Rng::with_seed(seed);
-                let section = |ns| lock.write(|counter| count(counter, ns));
+                let section = |ns| locks[0].write(|counter| count(counter, ns));
                 let writes = forks::live(&family, id.is_multiple_of(2), turn, rng, &tally, section);
-                check.end(writes, || lock.read(value));
+                check.end(writes, || found(&locks));
             }),
-            Workload::Directory { .. } => {
-                let directories = directories.clone().expect("made above");
-                Box::new(move || {
-                    let all = directories.operate::<Sim>(id, seed, |done| tally.over(done));
-                    torn.set(torn.get() + all.torn);
-                    check.end(all.written, || directories.entries());
-                })
-            }
+            Workload::Directory { pattern, inside_ns, outside_ns } => Box::new(move || {
+                let operation = Operation { pattern, inside_ns, outside_ns };
+                let own = &locks[id % locks.len()];
+                let all = operation.repeat::<_, Sim>(own, seed, |done| tally.over(done));
+                torn.set(torn.get() + all.torn);
+                check.end(all.written, || found(&locks));
+            }),
             Workload::Mutex { .. } | Workload::Torture { .. } | Workload::Users { .. } => {
                 unreachable!("a workload of mutexes")
             }
@@ -288,8 +284,10 @@ impl Check {
     }
 }
 
-fn value(counter: &AtomicU64) -> u64 {
-    counter.load(std::sync::atomic::Ordering::Relaxed)
+/// What the counters of all of them hold.
+fn found<L: BenchRwLock>(locks: &[L]) -> u64 {
+    let value = |counter: &AtomicU64| counter.load(std::sync::atomic::Ordering::Relaxed);
+    locks.iter().map(|lock| lock.read(value)).sum()
 }
 
 fn count(counter: &AtomicU64, ns: u32) {

@@ -105,15 +105,17 @@ pub fn published(tables: &[Table]) -> String {
                 100.0 * cell.cv,
             );
         }
+        // One figure, or all the same, have no rank.
+        let rank = match table.rank_correlation {
+            rank if rank.is_finite() => format!("{rank:.2}"),
+            _ => "-".to_owned(),
+        };
         let _ = writeln!(
             text,
             "\n  error: mean {:.0} %, median {:.0} %; rank correlation {}",
             100.0 * table.mean_error,
             100.0 * table.median_error,
-            // One figure, or all the same, have no rank.
-            Some(table.rank_correlation)
-                .filter(|rank| rank.is_finite())
-                .map_or("-".to_owned(), |rank| format!("{rank:.2}")),
+            rank,
         );
         for verdict in &table.verdicts {
             let word = if verdict.holds { "holds" } else { "DOES NOT HOLD" };
