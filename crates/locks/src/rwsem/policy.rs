@@ -117,6 +117,8 @@ switches! {
     drains_readers: bool = false, "-", Value::Flag;
     /// How many sections of running writers a first writer that has just queued awaits before it sleeps. User space only.
     first_looks: u32 = 0, "-", Value::Number;
+    /// A spinner that finds readers in the owner word, which may be of the past, tries before it leaves. User space only.
+    last_try: bool = false, "-", Value::Flag;
     /// How often a thread yields the CPU, trying in between, before it queues. User space only.
     yields: u32 = 0, "-", Value::Number;
 }
@@ -224,6 +226,7 @@ presets! {
             doze_ns: 50_000,
             drains_readers: true,
             first_looks: 1,
+            last_try: true,
             reader_owned_spin: false
         };
 }

@@ -154,7 +154,8 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         let over = || end != u64::MAX && P::ticks() >= end;
         loop {
             let now = self.await_owner(forbidding, end);
-            if now == Owner::Nonspinnable {
+            let leaves = now == Owner::Reader && !Self::S.reader_owned_spin;
+            if now == Owner::Nonspinnable || leaves && !Self::S.last_try {
                 return false;
             }
             if attempt(self) {
@@ -178,7 +179,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
                     before = now;
                     continue;
                 }
-                Owner::Reader if !Self::S.reader_owned_spin => return false,
+                Owner::Reader if leaves => return false,
                 Owner::Reader => {
                     if before != Owner::Reader {
                         readers_end = P::ticks().saturating_add(P::ticks_of(self.readers_ns()));

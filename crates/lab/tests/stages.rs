@@ -1,0 +1,45 @@
+//! What a stage of the kernel's series does where the next does otherwise, event by event, on a
+//! simulated machine, where it can be told who comes when.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use lockwright_locks::events::Event;
+use lockwright_locks::rwsem::RawRwLock;
+use lockwright_locks::rwsem::policy::{Policy, ReaderSpin, TimedSpin};
+use lockwright_platform::Platform;
+use lockwright_sim::{Machine, Placement, Setup, Sim, run};
+
+#[repr(align(64))]
+struct Alone<W: Policy>(RawRwLock<Sim, W>);
+
+/// Two readers come while a writer holds the lock, and hold it for long: how many acquire it
+/// spinning, and how many queued.
+fn readers_behind_a_writer<W: Policy>() -> [u64; 2] {
+    let machine = Machine::built_in().into_iter().find(|m| m.name == "skylake-2s").unwrap();
+    let lock = Rc::new(Alone::<W>(RawRwLock::new()));
+    let thread = |begins: u64, writes: bool| -> Box<dyn FnOnce()> {
+        let lock = Rc::clone(&lock);
+        Box::new(move || {
+            Sim::sleep(begins);
+            if writes {
+                lock.0.while_writing(|| Sim::relax(300_000));
+            } else {
+                lock.0.while_reading(|| Sim::relax(300_000));
+            }
+        })
+    };
+    let threads = vec![thread(1, true), thread(50_000, false), thread(100_000, false)];
+    let setup = Setup { placement: Placement::Bound, seed: 1, limit: Duration::from_secs(1) };
+    let counters = run(&machine, setup, threads).unwrap().counters;
+    let queued = [Event::RwsemRlock, Event::RwsemRlockFast].map(|event| counters[event as usize]);
+    [counters[Event::RwsemOptRlock as usize], queued.iter().sum()]
+}
+
+/// The second finds the lock held by the first: only from `timed-spin` on does a spinner go on
+/// then, and a reader join.
+#[test]
+fn a_spinner_leaves_readers_to_the_queue_before_spinning_on_them_came() {
+    assert_eq!(readers_behind_a_writer::<ReaderSpin>(), [1, 1]);
+    assert_eq!(readers_behind_a_writer::<TimedSpin>(), [2, 0]);
+}
