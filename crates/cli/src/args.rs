@@ -27,7 +27,11 @@ pub enum Command {
     #[command(after_help = BENCH_HELP)]
     Bench(Box<BenchArgs>),
     /// List the policies of the reader-writer lock, and what each switch means
-    Policies,
+    Policies {
+        /// As Markdown, with a table of all: the project's docs/policies.md
+        #[arg(long)]
+        markdown: bool,
+    },
     /// Run locks on a simulated NUMA machine
     #[command(after_help = crate::sim_args::SIM_HELP)]
     Sim(Box<crate::sim_args::SimArgs>),

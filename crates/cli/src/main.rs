@@ -32,7 +32,7 @@ fn main() -> ExitCode {
         Err(error) => return refused(&error),
     };
     let done = match cli.command {
-        Command::Policies => policies::run(),
+        Command::Policies { markdown } => policies::run(markdown),
         Command::Sim(args) => sim::run(&args),
         Command::Machines(args) => sim::machines(&args),
         Command::Bench(bench) => match bench.what {

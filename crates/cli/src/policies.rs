@@ -10,12 +10,13 @@ use crate::failure::Failure;
 use crate::output::Target;
 
 /// Runs the command.
-pub fn run() -> Result<ExitCode, Failure> {
-    Target::Stdout.write(listing().as_bytes())?;
+pub fn run(as_markdown: bool) -> Result<ExitCode, Failure> {
+    let text = if as_markdown { markdown() } else { listing() };
+    Target::Stdout.write(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The presets, then the switches, then what each preset has on.
+/// The presets with what each has on, then the switches.
 fn listing() -> String {
     let mut text = String::from("Policies of the reader-writer lock:\n");
     for preset in PRESETS {
@@ -41,9 +42,41 @@ fn listing() -> String {
     text
 }
 
+/// The same for the documentation: all switches of all presets in one table.
+fn markdown() -> String {
+    let mut text = String::from(
+        "# Policies of the reader-writer lock\n\n\
+         Made by `lockwright policies --markdown`; a test compares. Numbers as in the kernel's series.\n\n\
+         | policy | what it stands for |\n|---|---|\n",
+    );
+    let stages = PRESETS.iter().map(|preset| (preset.name, preset.stage));
+    for (name, stage) in stages.chain([(bias::NAME, bias::STAGE)]) {
+        let _ = writeln!(text, "| `{name}` | {stage} |");
+    }
+    let names: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
+    let _ = writeln!(text, "\n| switch | number | {} |", names.join(" | "));
+    let _ = writeln!(text, "|---|---|{}", "---|".repeat(PRESETS.len()));
+    for (row, (id, name, _, _)) in Switches::OFF.list().enumerate() {
+        let values = PRESETS.iter().filter_map(|preset| preset.switches.list().nth(row));
+        let values: Vec<_> = values.map(|(_, _, _, value)| value.to_string()).collect();
+        let _ = writeln!(text, "| `{name}` | {id} | {} |", values.join(" | "));
+    }
+    text += "\n| switch | meaning |\n|---|---|\n";
+    for (_, name, meaning, _) in Switches::OFF.list() {
+        let _ = writeln!(text, "| `{name}` | {meaning} |");
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_documentation_has_what_the_code_has() {
+        let written = include_str!("../../../docs/policies.md");
+        assert_eq!(written, markdown(), "lockwright policies --markdown > docs/policies.md");
+    }
 
     #[test]
     fn every_preset_and_switch_is_listed() {
