@@ -41,6 +41,29 @@ fn without_contention_each_step_is_one_atomic_operation() {
     one_atomic_operation_each::<V5_11>();
 }
 
+/// A second read by the same CPU: the kernel's stages write the owner word again, the product does
+/// not, and so leaves the line to whoever looks at it.
+#[test]
+fn only_the_product_leaves_an_owner_word_that_is_right() {
+    fn stores<W: Policy>() -> u64 {
+        let lock = RawRwLock::<Counting, W>::new();
+        let count = std::ptr::from_ref(&lock).cast::<CountingWord<u64>>();
+        // SAFETY: the lock is repr(C) and begins with the count word, which the owner word follows;
+        // each unlock releases what the line before acquired.
+        unsafe {
+            lock.read();
+            lock.unlock_read();
+            let owner = &*count.add(1).cast::<CountingWord<u32>>();
+            let ops = ops_on(owner, || lock.read());
+            lock.unlock_read();
+            ops.stores
+        }
+    }
+    assert_eq!((stores::<V5_3>(), stores::<V5_11>()), (1, 1));
+    assert_eq!(stores::<Standard>(), 0);
+    assert_eq!(stores::<Fifo>(), 0, "it has no use for the word");
+}
+
 /// The guard bit: no count is lost, nobody gets in, and the lock works again when they have left.
 #[test]
 fn too_many_readers_are_refused() {

@@ -370,7 +370,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         // Ordering: Relaxed, hint (read and written as such; an update may be lost, race 17) (block)
         let old = self.owner.load(Relaxed);
         let new = Self::me_as_owner() | owner::READER_OWNED | old & owner::NONSPINNABLE;
-        if new != old {
+        if !Self::S.quiet_notes || new != old {
             self.owner.store(new, Relaxed);
         }
     }

@@ -119,6 +119,8 @@ switches! {
     first_looks: u32 = 0, "-", Value::Number;
     /// A spinner that finds readers in the owner word, which may be of the past, tries before it leaves. User space only.
     last_try: bool = false, "-", Value::Flag;
+    /// A reader leaves the owner word alone that says already what it would write. User space only: the kernel's readers always write it.
+    quiet_notes: bool = false, "-", Value::Flag;
     /// How often a thread yields the CPU, trying in between, before it queues. User space only.
     yields: u32 = 0, "-", Value::Number;
 }
@@ -227,6 +229,7 @@ presets! {
             drains_readers: true,
             first_looks: 1,
             last_try: true,
+            quiet_notes: true,
             reader_owned_spin: false
         };
 }
