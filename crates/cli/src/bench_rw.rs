@@ -49,9 +49,7 @@ fn plan(args: &RwArgs) -> Result<RwPlan, Failure> {
             locks.push(lock);
         }
     }
-    if let Some(odd) = args.readers.iter().find(|p| args.mix.blocks && !p.is_whole()) {
-        return Err(Failure::Usage(format!("--blocks takes whole percentages, not {odd}")));
-    }
+    args.mix.check(&args.readers)?;
     let baseline = match &args.baseline {
         Some(name) => Some(baseline(&known, name, &mut locks)?),
         None => None,

@@ -15,6 +15,7 @@ use lockwright_lab::sim::subjects::{SUBJECTS, SimSubject};
 use lockwright_lab::sim::workload::{Workload, takes};
 use lockwright_sim::Machine;
 use lockwright_workloads::directory::Pattern;
+use lockwright_workloads::rw_bench::Percent;
 use serde_json::json;
 
 use crate::conduct::{INTERRUPT, catch_signals};
@@ -188,6 +189,7 @@ fn variants(args: &SweepArgs, machine: Machine) -> Result<Vec<(String, Machine)>
 
 fn sweep(args: &SweepArgs) -> Result<ExitCode, Failure> {
     let machine = machine(&args.machine)?;
+    args.mix.check(&[Percent::whole(args.readers)])?;
     let workload = workload(args);
     let subjects = subjects(args, &workload)?;
     let variants = variants(args, machine)?;

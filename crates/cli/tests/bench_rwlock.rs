@@ -75,18 +75,25 @@ fn dedicated_threads_keep_to_their_roles() {
 }
 
 #[test]
-fn blocks_of_reads_take_a_whole_percentage() {
-    let run = |readers| {
-        let args = ["--blocks", "--readers", readers, "--locks", "lockwright", "--no-uncontended"];
+fn blocks_hold_whole_numbers_of_reads() {
+    let run = |blocks, readers| {
+        let args = [blocks, "--readers", readers, "--locks", "lockwright", "--no-uncontended"];
         bench().args(SMALL).args(args).output().unwrap()
     };
-    let output = run("60");
+    let output = run("--blocks", "60");
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    assert!(stdout(&output).contains("60 % reads in blocks"), "{output:?}");
-    let output = run("99.9");
-    assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("--blocks takes whole percentages, not 99.9"), "{said}");
+    assert!(stdout(&output).contains("60 % reads in blocks of 100"), "{output:?}");
+    assert!(stdout(&run("--blocks=64", "50")).contains("in blocks of 64"));
+    for (blocks, readers, what) in [
+        ("--blocks", "99.9", "99.9 % of a block of 100 sections is no whole number"),
+        ("--blocks=64", "30", "30 % of a block of 64 sections is no whole number"),
+        ("--blocks=0", "50", "0 is not in 1..=1000000"),
+    ] {
+        let output = run(blocks, readers);
+        assert_eq!(output.status.code(), Some(2));
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(what), "{said}");
+    }
 }
 
 #[test]

@@ -1,10 +1,15 @@
 //! Cache lines: who has them, who gets them next, and when.
 //!
-//! Requests for a line are served in the order in which they come, by reservation: a request's
-//! time of arrival is known when it is made, and it moves the times of those that come later. Half
-//! of a transfer's latency is the request's way: until it arrives the owner goes on with the line as
-//! if nobody wanted it. A request that waits for the line is sent after it to whoever gets it, so
-//! that this core, too, has it for a while, the longer the further away the next one is.
+//! A transfer has three legs of equal length: the request goes to the line's home, the home asks
+//! whoever has the line, and that sends it. Requests are served in the order in which they arrive at
+//! the home, by reservation. A line that one core has alone goes to the next as soon as the request
+//! finds it; a core that another waits for keeps it for a while, the longer the further away the other
+//! is. Copies are dropped by the home, one thing after the other: not before the last copy that is under
+//! way has arrived and this is known, which is why a writer among readers waits about twice as long as
+//! one among writers. Each core is a little nearer to or further from a line's home than the others.
+//!
+//! A core that loses its line to a reader between two of its own writes has begun the second already,
+//! and has to begin again; by then the reader may have come first.
 
 use std::collections::VecDeque;
 
@@ -44,6 +49,7 @@ impl Cores {
 
 #[derive(Default)]
 struct Line {
+    number: u64,
     /// The core that has it alone, or had it last; from then on.
     owner: Option<u16>,
     from: Ps,
@@ -53,7 +59,12 @@ struct Line {
     keep: u64,
     /// Who has a copy, the owner included once there is another.
     sharers: Cores,
-    /// When the last copy asked for so far arrives; when the next can be sent.
+    /// Who had a copy before the last writer, and until when.
+    former: Cores,
+    dropped: Ps,
+    /// Who lost it to a reader last, and when.
+    lost: (u16, Ps),
+    /// When the last copy asked for so far has arrived and the home knows; when the next can be sent.
     reads_done: Ps,
     read_free: Ps,
     /// Owners before the last whose time is not over: core, until.
@@ -98,7 +109,7 @@ impl Lines {
         let next = self.lines.len() as u32;
         let index = *self.index.entry(address >> 6).or_insert(next);
         if index == next {
-            self.lines.push(Line::default());
+            self.lines.push(Line { number: u64::from(next), ..Line::default() });
         }
         index
     }
@@ -120,7 +131,78 @@ impl Lines {
         self.lines[line as usize].watchers.contains(&thread)
     }
 
-    /// When an access that is begun `now` ends.
+    /// Whether the core has of the line what the access needs.
+    pub fn hits(&mut self, line: u32, core: usize, access: Access, now: Ps) -> bool {
+        let line = &mut self.lines[line as usize];
+        while line.earlier.front().is_some_and(|&(_, until)| until <= now) {
+            line.earlier.pop_front();
+        }
+        if line.dropped <= now {
+            line.former.clear();
+        }
+        if line.earlier.iter().any(|&(other, _)| usize::from(other) == core) {
+            return true;
+        }
+        let mine = line.owner == Some(core as u16) && line.from <= now;
+        match access {
+            Access::Load | Access::Look => mine || line.sharers.has(core) || line.former.has(core),
+            Access::Store | Access::Rmw => {
+                mine && line.sharers.count <= u32::from(line.sharers.has(core))
+            }
+        }
+    }
+
+    /// Counts an access, and says what it takes once the line is there.
+    pub fn count(&mut self, layout: &Layout, access: Access) -> Ps {
+        self.traffic.accesses += 1;
+        self.traffic.rmws += u64::from(access == Access::Rmw);
+        own(layout, access)
+    }
+
+    /// When a request for a line that the core does not have, sent `now`, arrives.
+    pub fn arrival(
+        &self,
+        layout: &Layout,
+        rng: &mut fastrand::Rng,
+        line: u32,
+        core: usize,
+        now: Ps,
+    ) -> Ps {
+        let at = &self.lines[line as usize];
+        let Some(owner) = at.owner else { return now };
+        let leg = at.way(layout, rng, at.nearest(layout, usize::from(owner), core), core) / 3;
+        let (loser, when) = at.lost;
+        let again = usize::from(loser) == core && (when..when + layout.flush_after).contains(&now);
+        now + leg + if again { layout.flush } else { 0 }
+    }
+
+    /// When the line is there for a request that arrives `now`.
+    pub fn serve(
+        &mut self,
+        layout: &Layout,
+        rng: &mut fastrand::Rng,
+        line: u32,
+        core: usize,
+        access: Access,
+        now: Ps,
+    ) -> Ps {
+        let line = &mut self.lines[line as usize];
+        let (there, distance) = match access {
+            Access::Load | Access::Look => {
+                let (there, distance) = line.copy_to(layout, rng, core, now);
+                (there, Some(distance))
+            }
+            Access::Store | Access::Rmw => {
+                line.move_to(layout, rng, core, now, own(layout, access))
+            }
+        };
+        if let Some(distance) = distance {
+            self.traffic.transfers[distance as usize] += 1;
+        }
+        there
+    }
+
+    /// When an access that is begun `now` ends. A [`Look`](Access::Look) has arrived.
     pub fn access(
         &mut self,
         layout: &Layout,
@@ -130,39 +212,24 @@ impl Lines {
         access: Access,
         now: Ps,
     ) -> Ps {
-        self.traffic.accesses += 1;
-        let own = match access {
-            Access::Load | Access::Look => layout.load,
-            Access::Store => layout.store,
-            Access::Rmw => {
-                self.traffic.rmws += 1;
-                layout.rmw
-            }
+        let own = self.count(layout, access);
+        if self.hits(line, core, access, now) {
+            return now + own;
+        }
+        let arrives = match access {
+            Access::Look => now,
+            _ => self.arrival(layout, rng, line, core, now),
         };
-        let line = &mut self.lines[line as usize];
-        while line.earlier.front().is_some_and(|&(_, until)| until <= now) {
-            line.earlier.pop_front();
-        }
-        let mine = line.owner == Some(core as u16) && line.from <= now;
-        if line.earlier.iter().any(|&(other, _)| usize::from(other) == core) {
-            return now + own;
-        }
-        if matches!(access, Access::Load | Access::Look) {
-            if mine || line.sharers.has(core) {
-                return now + own;
-            }
-            let came = line.copy_to(layout, rng, core, now, access == Access::Look);
-            self.traffic.transfers[came.1 as usize] += 1;
-            return came.0 + own;
-        }
-        if mine && line.sharers.count <= u32::from(line.sharers.has(core)) {
-            return now + own;
-        }
-        let came = line.move_to(layout, rng, core, now, own);
-        if let Some(distance) = came.1 {
-            self.traffic.transfers[distance as usize] += 1;
-        }
-        came.0 + own
+        self.serve(layout, rng, line, core, access, arrives) + own
+    }
+}
+
+/// What an access takes once the line is there.
+fn own(layout: &Layout, access: Access) -> Ps {
+    match access {
+        Access::Load | Access::Look => layout.load,
+        Access::Store => layout.store,
+        Access::Rmw => layout.rmw,
     }
 }
 
@@ -173,23 +240,10 @@ impl Line {
         self.used + self.keep * way / 1024
     }
 
-    /// A copy for a reader: when it is there, and where it comes from.
-    fn copy_to(
-        &mut self,
-        layout: &Layout,
-        rng: &mut fastrand::Rng,
-        core: usize,
-        now: Ps,
-        asked: bool,
-    ) -> (Ps, Distance) {
-        let Some(owner) = self.owner else {
-            // First touch: as if the neighbour had it.
-            self.owner = Some(core as u16);
-            self.from = now;
-            return (now, Distance::Cluster);
-        };
+    /// Between a core and the nearest that has the line.
+    fn nearest(&self, layout: &Layout, owner: usize, core: usize) -> Distance {
         let socket = layout.socket(core);
-        let mut distance = layout.distance(usize::from(owner), core);
+        let mut distance = layout.distance(owner, core);
         let mut others = self.sharers.sockets;
         while others != 0 {
             let other = others.trailing_zeros() as usize;
@@ -200,17 +254,43 @@ impl Line {
                 far => far,
             });
         }
-        let way = jittered(layout, rng, layout.latency[distance as usize]);
-        let arrives = if asked { now } else { now + way / 2 };
-        let leaves = arrives.max(self.kept(way)).max(self.read_free);
+        distance
+    }
+
+    /// Latency of a transfer to a core, by its own distance from the line's home.
+    fn way(&self, layout: &Layout, rng: &mut fastrand::Rng, distance: Distance, core: usize) -> Ps {
+        // Any fixed place between nearest and furthest will do.
+        let place = (self.number << 16 | core as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
+        let share = 1024 - layout.spread + layout.spread * place / 512;
+        jittered(layout, rng, layout.latency[distance as usize] * share / 1024)
+    }
+
+    /// A copy for a reader: when it is there, and where it comes from.
+    fn copy_to(
+        &mut self,
+        layout: &Layout,
+        rng: &mut fastrand::Rng,
+        core: usize,
+        now: Ps,
+    ) -> (Ps, Distance) {
+        let Some(owner) = self.owner else {
+            // First touch: as if the neighbour had it.
+            self.owner = Some(core as u16);
+            self.from = now;
+            return (now, Distance::Cluster);
+        };
+        let distance = self.nearest(layout, usize::from(owner), core);
+        let way = self.way(layout, rng, distance, core);
+        let leaves = (now + way / 3).max(self.kept(way)).max(self.read_free);
         self.read_free = leaves + way * layout.occupancy / 1024;
-        let there = leaves + way / 2;
+        let there = leaves + way / 3;
         if self.sharers.count == 0 {
             self.earlier.push_back((owner, leaves));
+            self.lost = (owner, leaves);
         }
-        self.reads_done = self.reads_done.max(there);
+        self.reads_done = self.reads_done.max(there + way / 3);
         self.sharers.add(usize::from(owner), layout.socket(usize::from(owner)));
-        self.sharers.add(core, socket);
+        self.sharers.add(core, layout.socket(core));
         (there, distance)
     }
 
@@ -229,7 +309,8 @@ impl Line {
             self.from = now;
             return (now, None);
         };
-        let others = u64::from(self.sharers.count) - u64::from(self.sharers.has(core));
+        let had = self.sharers.has(core);
+        let others = u64::from(self.sharers.count) - u64::from(had);
         let mut distance = layout.distance(owner, core);
         let mut sockets = self.sharers.sockets;
         while sockets != 0 {
@@ -242,16 +323,19 @@ impl Line {
         if others > 0 {
             distance = distance.max(Distance::Cluster);
         }
-        let had = self.sharers.has(core);
-        let way = jittered(layout, rng, layout.latency[distance as usize]);
-        let leaves = (now + way / 2).max(self.kept(way)).max(self.reads_done);
-        if self.sharers.count == 0 {
+        let way = self.way(layout, rng, distance, core);
+        let leaves = if self.sharers.count > 0 {
+            self.former = std::mem::take(&mut self.sharers);
+            self.dropped = now.max(self.reads_done) + way / 3;
+            self.dropped
+        } else {
+            let leaves = (now + way / 3).max(self.kept(way));
             self.earlier.push_back((owner as u16, leaves));
-        }
-        self.from = leaves + way / 2 + others * layout.invalidate;
+            leaves
+        };
+        self.from = leaves + way / 3 + others * layout.invalidate;
         self.used = self.from + own;
         self.keep = rng.u64(layout.keep.0..=layout.keep.1);
-        self.sharers.clear();
         self.reads_done = 0;
         self.read_free = 0;
         (self.from, (!had).then_some(distance))

@@ -107,6 +107,8 @@ machine! {
         keep_high in 0.0, 1.0;
         /// Random part of each latency, as share in both directions.
         jitter in 0.0, 0.9;
+        /// How much nearer to a line's home one core is than another, as share in both directions.
+        spread in 0.0, 0.9;
     }
     /// Nanoseconds of what a core does by itself.
     core: Core {
@@ -128,6 +130,8 @@ machine! {
         turn in 0.0, 10000.0;
         /// Reading the clock.
         clock in 0.0, 1000.0;
+        /// Beginning a write anew whose line a reader got hold of just before.
+        flush in 0.0, 1000.0;
     }
     /// Nanoseconds of what the scheduler does.
     scheduler: Scheduler {

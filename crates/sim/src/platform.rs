@@ -106,6 +106,17 @@ pub(crate) fn step(f: impl FnOnce(&mut Engine) -> bool) {
     }
 }
 
+/// An access by the running thread, up to when it takes effect.
+fn touch(address: usize, access: Access) {
+    let (suspend, sent) = with(|engine| engine.issue(address, access));
+    if suspend {
+        fiber::suspend();
+    }
+    if sent {
+        step(|engine| engine.serve(address, access));
+    }
+}
+
 /// Lets the running thread stand still for as long as the engine says; why it goes on.
 fn wait(f: impl FnOnce(&mut Engine) -> Option<Why>) -> Why {
     with(f).unwrap_or_else(|| {
@@ -127,7 +138,7 @@ impl<T: Scalar> SimWord<T> {
         if outside() {
             return f(&self.0);
         }
-        step(|engine| engine.access(self.address(), access));
+        touch(self.address(), access);
         let result = f(&self.0);
         with(|engine| {
             engine.turn().spoil();
@@ -153,7 +164,7 @@ impl<T: Scalar> Word<T> for SimWord<T> {
         if outside() {
             return self.0.load(order);
         }
-        step(|engine| engine.access(self.address(), Access::Load));
+        touch(self.address(), Access::Load);
         let value = self.0.load(order);
         with(|engine| engine.turn().note(self.address(), value.widen()));
         value
@@ -310,7 +321,7 @@ impl Platform for Sim {
     }
 
     fn park(me: &Me<Self>, deadline: Option<u64>) -> Wake {
-        step(|engine| engine.access(token(me.slot()), Access::Rmw));
+        touch(token(me.slot()), Access::Rmw);
         let why = wait(|engine| engine.park(true, deadline.map(|ns| ns.saturating_mul(NS))));
         let token = with(|engine| {
             let me = usize::from(engine.current);
@@ -320,7 +331,7 @@ impl Platform for Sim {
     }
 
     fn unpark(slot: Slot) -> bool {
-        step(|engine| engine.access(token(slot), Access::Rmw));
+        touch(token(slot), Access::Rmw);
         let (slept, suspend) = with(|engine| engine.unpark(index(slot)));
         if suspend {
             fiber::suspend();

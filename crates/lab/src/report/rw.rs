@@ -56,10 +56,10 @@ fn rows(shown: Shown) -> Vec<Column<RwRow>> {
 }
 
 fn title(cell: &RwCellResult) -> String {
-    let who = match (cell.dedicated, cell.blocks) {
-        (true, _) => "threads read",
-        (false, true) => "reads in blocks",
-        (false, false) => "reads",
+    let who = match (cell.dedicated, cell.block_sections) {
+        (true, _) => "threads read".to_owned(),
+        (false, 0) => "reads".to_owned(),
+        (false, sections) => format!("reads in blocks of {sections}"),
     };
     format!(
         "{} threads, {} % {who}, load {} ({:.0} ns), outside {}",
@@ -132,7 +132,7 @@ struct Line<'a> {
     threads: Option<usize>,
     readers_percent: Option<f64>,
     dedicated: Option<bool>,
-    blocks: Option<bool>,
+    block_sections: Option<u32>,
     load_pauses: Option<u32>,
     outside_pauses: Option<u32>,
     samples: Option<usize>,
@@ -178,7 +178,7 @@ pub fn csv(result: &RwBenchResult, out: impl Write) -> Result<(), csv::Error> {
             threads: Some(cell.threads),
             readers_percent: Some(cell.readers_percent),
             dedicated: Some(cell.dedicated),
-            blocks: Some(cell.blocks),
+            block_sections: Some(cell.block_sections),
             load_pauses: Some(cell.load_pauses),
             outside_pauses: Some(cell.outside_pauses),
             samples: Some(row.rounds),

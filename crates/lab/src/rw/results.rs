@@ -62,9 +62,9 @@ pub struct RwCellResult {
     pub readers_percent: f64,
     /// Threads had roles.
     pub dedicated: bool,
-    /// Each thread's reads and writes came in blocks.
+    /// Each thread's reads and writes came in blocks of so many sections; 0: they did not.
     #[serde(default)]
-    pub blocks: bool,
+    pub block_sections: u32,
     /// Work inside, in PAUSE instructions.
     pub load_pauses: u32,
     /// The same in nanoseconds.

@@ -94,7 +94,7 @@ impl RwSummary<'_> {
             threads: cell.threads,
             readers_percent: cell.readers.as_f64(),
             dedicated: cell.mix == Mix::Dedicated,
-            blocks: cell.mix == Mix::Blocks,
+            block_sections: cell.mix.block(),
             load_pauses: cell.load,
             load_ns: f64::from(cell.load) * self.pause_ns,
             outside_pauses: cell.outside,

@@ -10,15 +10,11 @@ pub fn host() -> Option<Machine> {
     let mut machine = Machine::built_in().into_iter().find(|m| m.name == "sapphire-rapids-2s")?;
     let (pause, trip) = (work::pause_ns(), work::line_transfer_ns()?);
     let cpus = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-    // A trip is the write of a line that is elsewhere, and the half of the read that is not under way
-    // before it; and what both cost by themselves.
-    let (core, poll) = (&machine.core, pause + 8.0);
-    let own = 2.0 * core.load.value + core.store.value + 3.0 * core.path.value + poll / 2.0;
-    let line = ((trip - own) / 1.5).max(1.0);
+    let poll = pause + 8.0;
     let measured = [
         ("core.pause", pause, "measured here"),
         ("core.poll", poll, "measured PAUSE and 8 ns of other instructions"),
-        ("latency.cluster", line, "measured here: two thirds of a ping-pong's one-way trip"),
+        ("latency.cluster", trip.max(1.0), "measured here: a ping-pong's one-way trip"),
         ("topology.sockets", 1.0, "all CPUs as one cluster"),
         ("topology.cores", cpus as f64, "CPUs this process may use"),
         ("topology.threads", 1.0, "siblings are not told apart"),

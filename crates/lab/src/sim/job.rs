@@ -162,9 +162,9 @@ pub fn rw<L: BenchRwLock + 'static>(job: &Job) -> Result<SimSample, Stuck> {
         let body: Box<dyn FnOnce()> = match workload {
             Workload::Rw { mix, load, outside, sleep_ns, .. } => {
                 let readers = spec.percent_of(id);
-                let blocks = mix == Mix::Blocks;
+                let block = mix.block();
                 Box::new(move || {
-                    let body = RwBody { readers, blocks, load, outside, sleep_ns, seed };
+                    let body = RwBody { readers, block, load, outside, sleep_ns, seed };
                     let over = |done: &RwThread| tally.over(done.reads + done.writes);
                     let done = rw_bench::sections::<_, Sim>(&locks[0], body, over);
                     torn.set(torn.get() + done.torn());

@@ -241,9 +241,9 @@ fn verdicts(name: &str, cells: &[Cell]) -> Vec<Verdict> {
             let even = [2, 4, 8, 16, 32, 64, 96].map(|threads| ratio(20, threads));
             let far = even.into_iter().map(|r| r.ln().abs()).fold(0.0, f64::max).exp();
             say(
-                "under a load of 20 it is nearly even (within 25 %)",
+                "under a load of 20 it is nearly even (within 30 %; published 26)",
                 format!("up to {far:.2} times"),
-                far <= 1.25,
+                far <= 1.3,
             );
         }
         "rwsem-skylake-adaptive" => {
@@ -330,6 +330,26 @@ mod tests {
         }
         for name in names() {
             assert!(run_count(&[name], true, 1) > 0, "{name}");
+        }
+    }
+
+    /// A claim that the source's own figures do not bear out would be our mistake.
+    #[test]
+    fn every_claim_holds_for_the_published_figures() {
+        for source in TABLES {
+            let sheet = (source.plans)(&Rows::read(source.csv), true);
+            let cell = |plan: &Plan| Cell {
+                row: plan.row.clone(),
+                column: plan.column,
+                lock: "",
+                published: plan.published,
+                simulated: plan.published,
+                cv: 0.0,
+            };
+            let cells: Vec<Cell> = sheet.plans.iter().map(cell).collect();
+            for verdict in verdicts(source.name, &cells) {
+                assert!(verdict.holds, "{}: {}: {}", source.name, verdict.claim, verdict.seen);
+            }
         }
     }
 

@@ -156,6 +156,9 @@ fn task(
     Task { subject: lock(lock_name), job }
 }
 
+/// Sections of Long's threads before they begin again with reads: see docs/simulator.md.
+const BLOCKS: Mix = Mix::Blocks(64);
+
 /// Half of all sections are reads.
 fn halves(load: u32, mix: Mix) -> Workload {
     Workload::Rw { readers_percent: 50, mix, load, outside: 0, sleep_ns: 0 }
@@ -208,8 +211,8 @@ fn ivybridge(rows: &Rows, quick: bool) -> Sheet {
         ("readers_spin_on_writer", "reader-spin"),
         ("time_based_spinning", "timed-spin"),
     ];
-    let (workload, label) = (|_| halves(1, Mix::Blocks), threads_of(rows));
-    by_policy(rows, "ivybridge-ex-8s", &columns, workload, label, Figure::Kops, ms(quick, 60))
+    let (workload, label) = (|_| halves(1, BLOCKS), threads_of(rows));
+    by_policy(rows, "ivybridge-ex-8s", &columns, workload, label, Figure::Kops, ms(quick, 400))
 }
 
 fn cascadelake(rows: &Rows, quick: bool) -> Sheet {
@@ -221,13 +224,13 @@ fn cascadelake(rows: &Rows, quick: bool) -> Sheet {
     ];
     let load = |row| rows.number(row, "cs_load").expect("a load") as u32;
     let label = |row| format!("load {}, {} threads", load(row), rows.text(row, "threads"));
-    let workload = |row| halves(load(row), Mix::Blocks);
+    let workload = |row| halves(load(row), BLOCKS);
     by_policy(rows, "cascadelake-2s", &columns, workload, label, Figure::Kops, ms(quick, 40))
 }
 
 fn adaptive(rows: &Rows, quick: bool) -> Sheet {
     let columns = [("pre_patch", "timed-spin"), ("post_patch", "v5.3")];
-    let (workload, label) = (|_| halves(1, Mix::Blocks), threads_of(rows));
+    let (workload, label) = (|_| halves(1, BLOCKS), threads_of(rows));
     by_policy(rows, "skylake-2s", &columns, workload, label, Figure::Kops, ms(quick, 40))
 }
 
@@ -394,7 +397,7 @@ pub(super) static TABLES: &[Source] = &[
     Source {
         name: "rwsem-ivybridge-ex-mixed",
         csv: csv!("rwsem-ivybridge-ex-mixed"),
-        about: "ivybridge-ex-8s, each thread's sections are 50 reads, then 50 writes, load 1, nothing outside; \
+        about: "ivybridge-ex-8s, each thread's sections are 32 reads, then 32 writes, load 1, nothing outside; \
                 a thread on each CPU in the order of their numbers: cores socket by socket, then siblings",
         plans: ivybridge,
     },

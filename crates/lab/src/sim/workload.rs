@@ -86,11 +86,11 @@ pub fn takes(workload: &Workload, rwlock: bool) -> bool {
 }
 
 fn mix_name<S: serde::Serializer>(mix: &Mix, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(match mix {
-        Mix::Drawn => "drawn",
-        Mix::Blocks => "blocks",
-        Mix::Dedicated => "dedicated",
-    })
+    match mix {
+        Mix::Drawn => to.serialize_str("drawn"),
+        Mix::Blocks(sections) => to.collect_str(&format_args!("blocks of {sections}")),
+        Mix::Dedicated => to.serialize_str("dedicated"),
+    }
 }
 
 fn pattern_name<S: serde::Serializer>(pattern: &Pattern, to: S) -> Result<S::Ok, S::Error> {

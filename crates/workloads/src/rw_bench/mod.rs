@@ -83,9 +83,14 @@ impl Percent {
     /// Everything.
     const ALL: u32 = 100 * Self::PARTS;
 
-    /// Whether it has no decimals.
-    pub const fn is_whole(self) -> bool {
-        self.0.is_multiple_of(Self::PARTS)
+    /// Whether it is a whole number of so many sections.
+    pub const fn divides(self, sections: u32) -> bool {
+        (self.0 as u64 * sections as u64).is_multiple_of(Self::ALL as u64)
+    }
+
+    /// So much of a number, rounded down.
+    const fn of(self, number: u64) -> u64 {
+        number * self.0 as u64 / Self::ALL as u64
     }
 
     /// A whole percentage.
@@ -132,10 +137,20 @@ pub enum Mix {
     /// Each thread draws anew for each section.
     #[default]
     Drawn,
-    /// Of each hundred sections of a thread the first so many are reads.
-    Blocks,
+    /// Of each block of so many sections of a thread (at least 1) the first are reads.
+    Blocks(u32),
     /// A thread only reads or only writes.
     Dedicated,
+}
+
+impl Mix {
+    /// Sections in a block; 0: they do not come in blocks.
+    pub fn block(self) -> u32 {
+        match self {
+            Mix::Blocks(sections) => sections,
+            Mix::Drawn | Mix::Dedicated => 0,
+        }
+    }
 }
 
 /// One round.
@@ -146,7 +161,7 @@ pub struct RwSpec {
     /// Percentage of reads; of threads that read, if dedicated (rounded; at least one thread of
     /// each role, unless there is but one role).
     pub readers: Percent,
-    /// How they are mixed; whole percentages only if in blocks.
+    /// How they are mixed; in blocks only percentages that [divide](Percent::divides) them.
     pub mix: Mix,
     /// Units of [`Work::pause`] inside each section.
     pub load: u32,
@@ -172,7 +187,7 @@ impl RwSpec {
     /// Percentage of reads of the thread with this number, from 0.
     pub fn percent_of(&self, thread: usize) -> Percent {
         match self.mix {
-            Mix::Drawn | Mix::Blocks => self.readers,
+            Mix::Drawn | Mix::Blocks(_) => self.readers,
             Mix::Dedicated if thread < self.reading_threads() => Percent::whole(100),
             Mix::Dedicated => Percent::whole(0),
         }
@@ -237,7 +252,7 @@ impl<L: BenchRwLock> RwBench for RwRunner<L> {
             let id = ticket.fetch_add(1, Relaxed);
             let body = RwBody {
                 readers: spec.percent_of(id),
-                blocks: spec.mix == Mix::Blocks,
+                block: spec.mix.block(),
                 load: spec.load,
                 outside: spec.outside,
                 sleep_ns: 0,
@@ -277,8 +292,8 @@ impl<L: BenchRwLock> RwBench for RwRunner<L> {
 pub struct RwBody {
     /// Percentage of reads.
     pub readers: Percent,
-    /// They are the first of each hundred sections; else they are drawn.
-    pub blocks: bool,
+    /// They are the first of each block of so many sections; 0: they are drawn.
+    pub block: u32,
     /// Units of [`Work::pause`] inside each section.
     pub load: u32,
     /// Units outside after each section.
@@ -306,12 +321,11 @@ pub fn sections<L: BenchRwLock, K: Work>(
     };
     // Ordering: Relaxed throughout: the lock orders the counter.
     loop {
-        let part = if body.blocks {
-            ((done.reads + done.writes) % 100) as u32 * Percent::PARTS
-        } else {
-            draw.part()
+        let reads = match u64::from(body.block) {
+            0 => draw.part() < body.readers.0,
+            block => (done.reads + done.writes) % block < body.readers.of(block),
         };
-        if part < body.readers.0 {
+        if reads {
             done.torn += lock.read(|counter| {
                 let before = counter.load(Relaxed);
                 inside();

@@ -65,7 +65,7 @@ fn blocks_are_so_many_reads_and_then_writes() {
     let mut kinds = Vec::new();
     let body = RwBody {
         readers: Percent::whole(30),
-        blocks: true,
+        block: 100,
         load: 0,
         outside: 0,
         sleep_ns: 0,
