@@ -70,6 +70,7 @@ pub(crate) struct Layout {
     pub poll: Ps,
     pub path: Ps,
     pub turn: Ps,
+    pub hitch: Ps,
     pub clock: Ps,
     pub flush: Ps,
     /// A write begun no longer after the line was lost was under way already.
@@ -119,6 +120,7 @@ impl Layout {
             poll: ps(&c.poll),
             path: ps(&c.path),
             turn: ps(&c.turn),
+            hitch: ps(&c.hitch),
             clock: ps(&c.clock),
             flush: ps(&c.flush),
             flush_after: ps(&c.flush) / 2,

@@ -110,7 +110,7 @@ pub fn clock() -> u64 {
     platform::with(|engine| engine.now / 1_000)
 }
 
-/// A turn of a workload's loop: the machine's `core.turn`.
+/// A turn of a workload's loop: the machine's `core.turn`, and now and then `core.hitch` more.
 ///
 /// # Panics
 ///
@@ -118,7 +118,8 @@ pub fn clock() -> u64 {
 pub fn turn() {
     platform::step(|engine| {
         let time = engine.about(engine.layout.turn);
-        engine.spend(time)
+        let hitch = engine.hitch();
+        engine.spend(time + hitch)
     });
 }
 

@@ -33,6 +33,11 @@ impl Engine {
         time * self.rng.u64(768..=1280) / 1024
     }
 
+    /// One turn of a loop in about a thousand takes longer.
+    pub fn hitch(&mut self) -> Ps {
+        if self.rng.u64(..1024) == 0 { self.layout.hitch } else { 0 }
+    }
+
     /// Begins an access: whether the thread must suspend itself, and whether its request must be
     /// [served](Self::serve) then.
     pub fn issue(&mut self, address: usize, access: Access) -> (bool, bool) {
