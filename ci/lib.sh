@@ -140,6 +140,28 @@ cargo_tests() {
     ((status == 0 && bad == 0))
 }
 
+# `"$@" package test` for each line `package test` of standard input, two at a time, for what uses one
+# CPU; their output one after the other.
+two_at_a_time() {
+    local lines line name failed=0
+    mapfile -t lines
+    [[ -n ${SCRATCH:-} ]] || scratch
+    for line in "${lines[@]}"; do
+        while (($(jobs -rp | wc -l) >= 2)); do wait -n || true; done
+        name=${line// /-}
+        # shellcheck disable=SC2086 # two words on purpose
+        ("$@" $line && touch "$SCRATCH/$name.passed") >"$SCRATCH/$name.log" 2>&1 &
+    done
+    wait
+    for line in "${lines[@]}"; do
+        name=${line// /-}
+        cat "$SCRATCH/$name.log"
+        [[ -e $SCRATCH/$name.passed ]] || failed=1
+    done
+    rm -f "$SCRATCH"/*.log "$SCRATCH"/*.passed
+    ((failed == 0)) || fail "see above"
+}
+
 # Whether a line "SKIPPED <name>: <reason>" is in ci/allowed-skips.txt.
 allowed_skip() {
     local entry

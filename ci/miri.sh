@@ -14,32 +14,15 @@ if [[ ${NIGHTLY:-} ]]; then
     models=("-Zmiri-num-cpus=4" "-Zmiri-num-cpus=1" "-Zmiri-num-cpus=4 -Zmiri-tree-borrows")
 fi
 LIBTEST=("$@")
-scratch
-# Miri uses one CPU: two suites at a time, their output one after the other.
-suites() {
-    local test name
-    for test in "${tests[@]}"; do
-        while (($(jobs -rp | wc -l) >= 2)); do wait -n || true; done
-        name=${test// /-}
-        (cargo_tests +nightly miri test -p "${test% *}" --test "${test#* }" &&
-            touch "$SCRATCH/$name.passed") >"$SCRATCH/$name.log" 2>&1 &
-    done
-    wait
-    local failed=0
-    for test in "${tests[@]}"; do
-        name=${test// /-}
-        cat "$SCRATCH/$name.log"
-        [[ -e $SCRATCH/$name.passed ]] || failed=1
-    done
-    rm -f "$SCRATCH"/*.log "$SCRATCH"/*.passed
-    ((failed == 0)) || fail "a suite failed"
+suite() {
+    cargo_tests +nightly miri test -p "$1" --test "$2"
 }
 for model in "${models[@]}"; do
     for ((seed = 0; seed < seeds; seed++)); do
         # Files and other things of the host are errors that the code must handle anyway.
         export MIRIFLAGS="-Zmiri-strict-provenance -Zmiri-isolation-error=hide -Zmiri-seed=$seed $model"
         echo "MIRIFLAGS=$MIRIFLAGS"
-        suites
+        printf '%s\n' "${tests[@]}" | two_at_a_time suite
     done
 done
 # Each of these tests runs Miri by itself, on a lock that Miri must stop at.
