@@ -185,6 +185,8 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
                     continue;
                 }
                 Owner::Reader if leaves => return false,
+                // A reader waits for a writer that has not said so yet, or for one's turn.
+                Owner::Reader if reader => end,
                 Owner::Reader => {
                     turns += 1;
                     if before != Owner::Reader {
@@ -211,7 +213,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             // Ordering: Relaxed, hint (the attempt decides)
             match P::spin_while(&self.count, u64::MAX, seen, Relaxed, until) {
                 Spin::Changed(_) => {}
-                Spin::Deadline if now == Owner::Reader => {
+                Spin::Deadline if now == Owner::Reader && !reader => {
                     self.forbid_spinning();
                     inc::<P>(Event::RwsemOptNospin);
                     return false;
