@@ -141,11 +141,10 @@ cargo_tests() {
 }
 
 # `"$@" package test` for each line `package test` of standard input, two at a time, for what uses one
-# CPU; their output one after the other.
+# CPU; their output one after the other. Needs the directory of `scratch`.
 two_at_a_time() {
     local lines line name failed=0
     mapfile -t lines
-    [[ -n ${SCRATCH:-} ]] || scratch
     for line in "${lines[@]}"; do
         while (($(jobs -rp | wc -l) >= 2)); do wait -n || true; done
         name=${line// /-}

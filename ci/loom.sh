@@ -17,10 +17,11 @@ if (($#)); then
     exit
 fi
 cargo test -q --release --no-run "${packages[@]}" --test 'loom_*'
+scratch
 models() {
     cargo_tests test -q --release --no-fail-fast -p "$1" --test "$2"
 }
-# Those with the most models first.
+# The longest file first.
 for test in "${tests[@]}"; do
-    echo "$(grep -c reaches "crates/"*"/tests/${test#* }.rs") $test"
+    echo "$(cat crates/*/tests/"${test#* }.rs" | wc -l) $test"
 done | sort -rn | cut -d' ' -f2- | two_at_a_time models

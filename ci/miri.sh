@@ -14,6 +14,7 @@ if [[ ${NIGHTLY:-} ]]; then
     models=("-Zmiri-num-cpus=4" "-Zmiri-num-cpus=1" "-Zmiri-num-cpus=4 -Zmiri-tree-borrows")
 fi
 LIBTEST=("$@")
+scratch
 suite() {
     cargo_tests +nightly miri test -p "$1" --test "$2"
 }

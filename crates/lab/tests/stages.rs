@@ -43,3 +43,37 @@ fn a_spinner_leaves_readers_to_the_queue_before_spinning_on_them_came() {
     assert_eq!(readers_behind_a_writer::<ReaderSpin>(), [1, 1]);
     assert_eq!(readers_behind_a_writer::<TimedSpin>(), [2, 0]);
 }
+
+/// A reader holds the lock from 0 to 11.7 us, and a second one from `second` on; a writer comes after
+/// 1 us. Whether its time was up.
+fn a_writer_gave_up_on_readers(second: Option<u32>) -> bool {
+    let machine = Machine::built_in().into_iter().find(|m| m.name == "skylake-2s").unwrap();
+    let lock = Rc::new(Alone::<TimedSpin>(RawRwLock::new()));
+    let reader = |from: u32| -> Box<dyn FnOnce()> {
+        let lock = Rc::clone(&lock);
+        Box::new(move || {
+            Sim::relax(from);
+            lock.0.while_reading(|| Sim::relax(11_700 - from));
+        })
+    };
+    let writer: Box<dyn FnOnce()> = {
+        let lock = Rc::clone(&lock);
+        Box::new(move || {
+            Sim::relax(1_000);
+            lock.0.while_writing(|| {});
+        })
+    };
+    let threads = [Some(0), second].into_iter().flatten().map(reader).chain([writer]).collect();
+    let setup = Setup { placement: Placement::Bound, seed: 1, limit: Duration::from_secs(1) };
+    let counters = run(&machine, setup, threads).unwrap().counters;
+    counters[Event::RwsemOptNospin as usize] == 1
+}
+
+/// The writer's time is up after 10.5 us, but it looks at the clock every sixteenth turn only: a
+/// change of the count shortly before gives it some turns more.
+#[test]
+fn a_spinner_on_readers_looks_at_the_clock_every_sixteenth_turn() {
+    assert!(a_writer_gave_up_on_readers(None));
+    assert!(!a_writer_gave_up_on_readers(Some(11_350)));
+    assert!(a_writer_gave_up_on_readers(Some(10_900)));
+}

@@ -9,7 +9,7 @@
 //! one among writers. Each core is a little nearer to or further from a line's home than the others.
 //!
 //! A core that loses its line to a reader between two of its own writes has begun the second already,
-//! and has to begin again; by then the reader may have come first.
+//! and has to begin again; by then the reader may have come first. *Checked by* `tests/machine.rs`.
 
 use std::collections::VecDeque;
 
@@ -49,6 +49,7 @@ impl Cores {
 
 #[derive(Default)]
 struct Line {
+    /// Decides who is near to its home.
     number: u64,
     /// The core that has it alone, or had it last; from then on.
     owner: Option<u16>,
@@ -77,9 +78,6 @@ struct Line {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Load,
-    /// A spinner's load. Its copy was dropped before the write that it looks for took effect, and
-    /// so it has asked for the line already.
-    Look,
     Store,
     Rmw,
 }
@@ -131,53 +129,9 @@ impl Lines {
         self.lines[line as usize].watchers.contains(&thread)
     }
 
-    /// Whether the core has of the line what the access needs.
-    pub fn hits(&mut self, line: u32, core: usize, access: Access, now: Ps) -> bool {
-        let line = &mut self.lines[line as usize];
-        while line.earlier.front().is_some_and(|&(_, until)| until <= now) {
-            line.earlier.pop_front();
-        }
-        if line.dropped <= now {
-            line.former.clear();
-        }
-        if line.earlier.iter().any(|&(other, _)| usize::from(other) == core) {
-            return true;
-        }
-        let mine = line.owner == Some(core as u16) && line.from <= now;
-        match access {
-            Access::Load | Access::Look => mine || line.sharers.has(core) || line.former.has(core),
-            Access::Store | Access::Rmw => {
-                mine && line.sharers.count <= u32::from(line.sharers.has(core))
-            }
-        }
-    }
-
-    /// Counts an access, and says what it takes once the line is there.
-    pub fn count(&mut self, layout: &Layout, access: Access) -> Ps {
-        self.traffic.accesses += 1;
-        self.traffic.rmws += u64::from(access == Access::Rmw);
-        own(layout, access)
-    }
-
-    /// When a request for a line that the core does not have, sent `now`, arrives.
-    pub fn arrival(
-        &self,
-        layout: &Layout,
-        rng: &mut fastrand::Rng,
-        line: u32,
-        core: usize,
-        now: Ps,
-    ) -> Ps {
-        let at = &self.lines[line as usize];
-        let Some(owner) = at.owner else { return now };
-        let leg = at.way(layout, rng, at.nearest(layout, usize::from(owner), core), core) / 3;
-        let (loser, when) = at.lost;
-        let again = usize::from(loser) == core && (when..when + layout.flush_after).contains(&now);
-        now + leg + if again { layout.flush } else { 0 }
-    }
-
-    /// When the line is there for a request that arrives `now`.
-    pub fn serve(
+    /// When a request arrives that is sent `now`, at the beginning of an access. `None`: the core has
+    /// of the line what the access needs.
+    pub fn request(
         &mut self,
         layout: &Layout,
         rng: &mut fastrand::Rng,
@@ -185,24 +139,20 @@ impl Lines {
         core: usize,
         access: Access,
         now: Ps,
-    ) -> Ps {
+    ) -> Option<Ps> {
         let line = &mut self.lines[line as usize];
-        let (there, distance) = match access {
-            Access::Load | Access::Look => {
-                let (there, distance) = line.copy_to(layout, rng, core, now);
-                (there, Some(distance))
-            }
-            Access::Store | Access::Rmw => {
-                line.move_to(layout, rng, core, now, own(layout, access))
-            }
-        };
-        if let Some(distance) = distance {
-            self.traffic.transfers[distance as usize] += 1;
+        if line.serves(core, access, now) {
+            return None;
         }
-        there
+        let Some(owner) = line.owner else { return Some(now) };
+        let distance = line.nearest(layout, usize::from(owner), core);
+        let leg = line.way(layout, rng, distance, core) / 3;
+        let (loser, when) = line.lost;
+        let again = usize::from(loser) == core && (when..when + layout.flush_after).contains(&now);
+        Some(now + leg + if again { layout.flush } else { 0 })
     }
 
-    /// When an access that is begun `now` ends. A [`Look`](Access::Look) has arrived.
+    /// When an access ends whose request has arrived `now`, or that needs none.
     pub fn access(
         &mut self,
         layout: &Layout,
@@ -212,28 +162,49 @@ impl Lines {
         access: Access,
         now: Ps,
     ) -> Ps {
-        let own = self.count(layout, access);
-        if self.hits(line, core, access, now) {
+        self.traffic.accesses += 1;
+        self.traffic.rmws += u64::from(access == Access::Rmw);
+        let own = match access {
+            Access::Load => layout.load,
+            Access::Store => layout.store,
+            Access::Rmw => layout.rmw,
+        };
+        let line = &mut self.lines[line as usize];
+        if line.serves(core, access, now) {
             return now + own;
         }
-        let arrives = match access {
-            Access::Look => now,
-            _ => self.arrival(layout, rng, line, core, now),
+        let (there, distance) = match access {
+            Access::Load => line.copy_to(layout, rng, core, now),
+            Access::Store | Access::Rmw => line.move_to(layout, rng, core, now, own),
         };
-        self.serve(layout, rng, line, core, access, arrives) + own
-    }
-}
-
-/// What an access takes once the line is there.
-fn own(layout: &Layout, access: Access) -> Ps {
-    match access {
-        Access::Load | Access::Look => layout.load,
-        Access::Store => layout.store,
-        Access::Rmw => layout.rmw,
+        if let Some(distance) = distance {
+            self.traffic.transfers[distance as usize] += 1;
+        }
+        there + own
     }
 }
 
 impl Line {
+    /// Whether the core has of the line what the access needs.
+    fn serves(&mut self, core: usize, access: Access, now: Ps) -> bool {
+        while self.earlier.front().is_some_and(|&(_, until)| until <= now) {
+            self.earlier.pop_front();
+        }
+        if self.dropped <= now {
+            self.former.clear();
+        }
+        if self.earlier.iter().any(|&(other, _)| usize::from(other) == core) {
+            return true;
+        }
+        let mine = self.owner == Some(core as u16) && self.from <= now;
+        match access {
+            Access::Load => mine || self.sharers.has(core) || self.former.has(core),
+            Access::Store | Access::Rmw => {
+                mine && self.sharers.count <= u32::from(self.sharers.has(core))
+            }
+        }
+    }
+
     /// Until when a request that is `way` from there finds it with the owner. One that waits for
     /// the line is sent after it, and is under way the longer the further apart the two are.
     fn kept(&self, way: Ps) -> Ps {
@@ -272,12 +243,12 @@ impl Line {
         rng: &mut fastrand::Rng,
         core: usize,
         now: Ps,
-    ) -> (Ps, Distance) {
+    ) -> (Ps, Option<Distance>) {
         let Some(owner) = self.owner else {
             // First touch: as if the neighbour had it.
             self.owner = Some(core as u16);
             self.from = now;
-            return (now, Distance::Cluster);
+            return (now, Some(Distance::Cluster));
         };
         let distance = self.nearest(layout, usize::from(owner), core);
         let way = self.way(layout, rng, distance, core);
@@ -291,7 +262,7 @@ impl Line {
         self.reads_done = self.reads_done.max(there + way / 3);
         self.sharers.add(usize::from(owner), layout.socket(usize::from(owner)));
         self.sharers.add(core, layout.socket(core));
-        (there, distance)
+        (there, Some(distance))
     }
 
     /// The line for a writer alone: when it is there, and where it comes from (`None`: the writer

@@ -342,8 +342,8 @@ fn beside_a_looping_core(machine: &Machine, pauses: u32, place: u32) -> (f64, f6
 }
 
 /// Measured on a Xeon of 2023 (60 ns between two cores, 13 ns a PAUSE, 22 ns an uncontended section of
-/// one PAUSE): 115 to 139 ns a section of 3 or 6 PAUSEs, 340 of 20; the spinner got 0.7 to 2 for every
-/// hundred, but with some placements every second.
+/// one PAUSE): 115 to 139 ns a section of 3 or 6 PAUSEs, 340 of 20; the spinner got 7 to 20 for every
+/// thousand, but in some runs every second. The simulated one gets fewer.
 #[test]
 fn a_section_beside_a_spinner_takes_what_it_takes_on_a_real_machine() {
     let mut machine = machine("sapphire-rapids-2s");

@@ -212,6 +212,7 @@ fn ivybridge(rows: &Rows, quick: bool) -> Sheet {
         ("time_based_spinning", "timed-spin"),
     ];
     let (workload, label) = (|_| halves(1, BLOCKS), threads_of(rows));
+    // A plateau that is lost for good is lost by the end of the warm-up: the published runs took seconds.
     by_policy(rows, "ivybridge-ex-8s", &columns, workload, label, Figure::Kops, ms(quick, 400))
 }
 

@@ -85,7 +85,7 @@ switches! {
     wake_cap: u32 = 0, "P7", Value::Number;
     /// Readers give their count back and spin in the OSQ.
     readers_spin: bool = false, "P8", Value::Flag;
-    /// Spinners stay while readers hold the lock, 10 us and half a microsecond for each, at most 25 us.
+    /// Spinners stay while readers hold the lock; writers for 10 us and half a microsecond for each reader, at most 25 us.
     reader_owned_spin: bool = false, "P9", Value::Flag;
     /// Readers and writers are forbidden to spin separately.
     split_bits: bool = false, "P10", Value::Flag;

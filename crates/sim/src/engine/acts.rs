@@ -44,26 +44,22 @@ impl Engine {
         let line = self.lines.of(address);
         let core = self.layout.core(usize::from(self.cpu()));
         let begun = self.now + self.about(self.layout.path);
-        if self.lines.hits(line, core, access, begun) {
-            let own = self.lines.count(&self.layout, access);
-            return (self.until(begun + own), false);
+        match self.lines.request(&self.layout, &mut self.rng, line, core, access, begun) {
+            Some(arrives) => (self.until(arrives), true),
+            None => {
+                let (layout, rng) = (&self.layout, &mut self.rng);
+                let at = self.lines.access(layout, rng, line, core, access, begun);
+                (self.until(at), false)
+            }
         }
-        let arrives = self.lines.arrival(&self.layout, &mut self.rng, line, core, begun);
-        (self.until(arrives), true)
     }
 
     /// The running thread's request has arrived. True: the thread must suspend itself.
     pub fn serve(&mut self, address: usize, access: Access) -> bool {
         let line = self.lines.of(address);
         let core = self.layout.core(usize::from(self.cpu()));
-        let own = self.lines.count(&self.layout, access);
-        // A sibling on the same core may have been first.
-        let there = if self.lines.hits(line, core, access, self.now) {
-            self.now
-        } else {
-            self.lines.serve(&self.layout, &mut self.rng, line, core, access, self.now)
-        };
-        self.until(there + own)
+        let at = self.lines.access(&self.layout, &mut self.rng, line, core, access, self.now);
+        self.until(at)
     }
 
     /// After a write by the running thread: those who spin on the line fetch it again.
@@ -77,8 +73,9 @@ impl Engine {
             };
             let looks = self.now + self.rng.u64(0..=pace);
             let core = self.layout.core(cpu);
+            // Its copy was dropped before the write took effect: its request has arrived by then.
             let at =
-                self.lines.access(&self.layout, &mut self.rng, line, core, Access::Look, looks);
+                self.lines.access(&self.layout, &mut self.rng, line, core, Access::Load, looks);
             self.go_on(thread, Why::Line, at);
         }
     }

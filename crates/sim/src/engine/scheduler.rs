@@ -118,7 +118,9 @@ impl Engine {
             let core = self.layout.core(waker);
             let line = self.cpus[cpu].queue_line;
             let at = self.now + cost;
-            let got = self.lines.access(&self.layout, &mut self.rng, line, core, Access::Rmw, at);
+            let (layout, rng) = (&self.layout, &mut self.rng);
+            let sent = self.lines.request(layout, rng, line, core, Access::Rmw, at);
+            let got = self.lines.access(layout, rng, line, core, Access::Rmw, sent.unwrap_or(at));
             let far = self.layout.distance(core, self.layout.core(cpu));
             let fetched = self.layout.wake_lines * self.layout.latency[far as usize];
             cost += self.layout.wake + self.about(fetched) + (got - at);
