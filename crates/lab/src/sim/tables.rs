@@ -157,7 +157,7 @@ fn task(
 }
 
 /// Sections of Long's threads before they begin again with reads: see docs/simulator.md.
-const BLOCKS: Mix = Mix::Blocks(64);
+const BLOCKS: Mix = Mix::Blocks(100);
 
 /// Half of all sections are reads.
 fn halves(load: u32, mix: Mix) -> Workload {
