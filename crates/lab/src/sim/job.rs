@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lockwright_locks::events::Event;
 use lockwright_locks::seqcount::SeqCount;
-use lockwright_platform::{Platform, Work};
+use lockwright_platform::{Platform, Word, Work};
 use lockwright_sim::{
     Distance, Machine, Outcome, Placement, Setup, Sim, Stuck, run, without_preemption,
 };
@@ -267,6 +267,8 @@ struct Check {
     left: Cell<usize>,
     added: Cell<u64>,
     found: Cell<u64>,
+    /// Sections in which somebody else was inside.
+    failed: Cell<u64>,
 }
 
 impl Check {
@@ -331,6 +333,7 @@ pub fn mutex<M: BenchMutex + 'static>(job: &Job) -> Result<SimSample, Stuck> {
     let used = |_| Used { lock: M::new(), kernel: job.kernel };
     let locks: Rc<Vec<Used<M>>> = Rc::new((0..many).map(used).collect());
     let check = Rc::new(Check { left: Cell::new(job.threads), ..Check::default() });
+    let inside = Rc::new(Alone(<Sim as Platform>::Word::<u32>::new(0)));
     let families = families(job);
     let bodies = |id: usize, tally: Tally| {
         let (locks, check) = (Rc::clone(&locks), Rc::clone(&check));
@@ -344,13 +347,16 @@ pub fn mutex<M: BenchMutex + 'static>(job: &Job) -> Result<SimSample, Stuck> {
                     mutex_bench::sections::<_, Sim>(&locks[0], rhythm, |done| tally.over(done));
                 check.end(own, || sum(&locks));
             }),
-            Workload::Torture { long_hold_ms } => {
+            Workload::Torture { long_hold_ms, outside_ns } => {
                 let writers = job.threads as u32;
                 let long_hold = Duration::from_millis(u64::from(long_hold_ms));
-                let torture = Torture { writers, long_hold, jiffy: Duration::from_millis(1) };
+                let jiffy = Duration::from_millis(1);
+                let torture = Torture { writers, long_hold, jiffy, outside_ns };
+                let inside = Rc::clone(&inside);
                 Box::new(move || {
-                    let seed = rng.u64(..1 << 32);
-                    let all = torture.write::<_, Sim>(&locks[0], seed, |done| tally.over(done));
+                    let (seed, over) = (rng.u64(..1 << 32), |done| tally.over(done));
+                    let all = torture.write::<_, Sim>(&locks[0], &inside.0, seed, over);
+                    check.failed.set(check.failed.get() + all.failed);
                     check.end(all.writes, || sum(&locks));
                 })
             }
@@ -394,9 +400,11 @@ pub fn mutex<M: BenchMutex + 'static>(job: &Job) -> Result<SimSample, Stuck> {
         body
     };
     let (outcome, counts) = go(job, bodies)?;
-    let lost = check.lost();
-    if lost > 0 {
-        return Err(Stuck(format!("the lock let two threads in: {lost} lost updates")));
+    let (lost, failed) = (check.lost(), check.failed.get());
+    if lost + failed > 0 {
+        return Err(Stuck(format!(
+            "the lock let two threads in: {lost} lost updates, {failed} sections with company"
+        )));
     }
     Ok(sample(job, &outcome, &counts, 0))
 }

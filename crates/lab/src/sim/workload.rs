@@ -33,6 +33,8 @@ pub enum Workload {
     Torture {
         /// Milliseconds, a fifth of the rare long hold.
         long_hold_ms: u32,
+        /// Nanoseconds outside.
+        outside_ns: u32,
     },
     /// Page faults of threads that share an address space: each maps, takes `faults` read locks
     /// and unmaps, a write lock each; PAUSE-free work in nanoseconds.

@@ -1,0 +1,28 @@
+//! A lock that lets everybody in is found out on a simulated machine, in each workload that checks.
+
+use std::time::Duration;
+
+use lockwright_lab::sim::job::{self, Job};
+use lockwright_lab::sim::workload::Workload;
+use lockwright_sim::{Machine, Placement};
+use lockwright_workloads::mutex_bench::NoLock;
+
+fn complaint_about_no_lock(workload: Workload) -> String {
+    let machine = Machine::built_in().into_iter().find(|m| m.name == "epyc-7551-2s").unwrap();
+    let (placement, time) = (Placement::Bound, Duration::from_micros(200));
+    let job =
+        Job { machine, placement, workload, kernel: true, threads: 4, warmup: time, time, seed: 1 };
+    job::mutex::<NoLock>(&job).unwrap_err().0
+}
+
+#[test]
+fn sections_of_no_lock_lose_updates() {
+    let complaint = complaint_about_no_lock(Workload::Mutex { load: 10, outside: 10 });
+    assert!(!complaint.contains(" 0 lost updates"), "{complaint}");
+}
+
+#[test]
+fn writers_of_locktorture_meet_under_no_lock() {
+    let complaint = complaint_about_no_lock(Workload::Torture { long_hold_ms: 0, outside_ns: 100 });
+    assert!(!complaint.contains(" 0 sections with company"), "{complaint}");
+}
