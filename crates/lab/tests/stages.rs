@@ -13,10 +13,17 @@ use lockwright_sim::{Machine, Placement, Setup, Sim, run};
 #[repr(align(64))]
 struct Alone<W: Policy>(RawRwLock<Sim, W>);
 
+/// How often each event happens while these threads run, a CPU each.
+fn counters(threads: Vec<Box<dyn FnOnce()>>) -> impl Fn(Event) -> u64 {
+    let machine = Machine::built_in().into_iter().find(|m| m.name == "skylake-2s").unwrap();
+    let setup = Setup { placement: Placement::Bound, seed: 1, limit: Duration::from_secs(1) };
+    let counters = run(&machine, setup, threads).unwrap().counters;
+    move |event| counters[event as usize]
+}
+
 /// Two readers come while a writer holds the lock, and hold it for long: how many acquire it
 /// spinning, and how many queued.
 fn readers_behind_a_writer<W: Policy>() -> [u64; 2] {
-    let machine = Machine::built_in().into_iter().find(|m| m.name == "skylake-2s").unwrap();
     let lock = Rc::new(Alone::<W>(RawRwLock::new()));
     let thread = |begins: u64, writes: bool| -> Box<dyn FnOnce()> {
         let lock = Rc::clone(&lock);
@@ -29,11 +36,8 @@ fn readers_behind_a_writer<W: Policy>() -> [u64; 2] {
             }
         })
     };
-    let threads = vec![thread(1, true), thread(50_000, false), thread(100_000, false)];
-    let setup = Setup { placement: Placement::Bound, seed: 1, limit: Duration::from_secs(1) };
-    let counters = run(&machine, setup, threads).unwrap().counters;
-    let queued = [Event::RwsemRlock, Event::RwsemRlockFast].map(|event| counters[event as usize]);
-    [counters[Event::RwsemOptRlock as usize], queued.iter().sum()]
+    let count = counters(vec![thread(1, true), thread(50_000, false), thread(100_000, false)]);
+    [count(Event::RwsemOptRlock), count(Event::RwsemRlock) + count(Event::RwsemRlockFast)]
 }
 
 /// The second finds the lock held by the first: only from `timed-spin` on does a spinner go on
@@ -47,7 +51,6 @@ fn a_spinner_leaves_readers_to_the_queue_before_spinning_on_them_came() {
 /// A reader holds the lock from 0 to 11.7 us, and a second one from `second` on; a writer comes after
 /// 1 us. Whether its time was up.
 fn a_writer_gave_up_on_readers(second: Option<u32>) -> bool {
-    let machine = Machine::built_in().into_iter().find(|m| m.name == "skylake-2s").unwrap();
     let lock = Rc::new(Alone::<TimedSpin>(RawRwLock::new()));
     let reader = |from: u32| -> Box<dyn FnOnce()> {
         let lock = Rc::clone(&lock);
@@ -64,9 +67,7 @@ fn a_writer_gave_up_on_readers(second: Option<u32>) -> bool {
         })
     };
     let threads = [Some(0), second].into_iter().flatten().map(reader).chain([writer]).collect();
-    let setup = Setup { placement: Placement::Bound, seed: 1, limit: Duration::from_secs(1) };
-    let counters = run(&machine, setup, threads).unwrap().counters;
-    counters[Event::RwsemOptNospin as usize] == 1
+    counters(threads)(Event::RwsemOptNospin) == 1
 }
 
 /// The writer's time is up after 10.5 us, but it looks at the clock every sixteenth turn only: a

@@ -174,7 +174,10 @@ impl Lines {
             return now + own;
         }
         let (there, distance) = match access {
-            Access::Load => line.copy_to(layout, rng, core, now),
+            Access::Load => {
+                let (there, distance) = line.copy_to(layout, rng, core, now);
+                (there, Some(distance))
+            }
             Access::Store | Access::Rmw => line.move_to(layout, rng, core, now, own),
         };
         if let Some(distance) = distance {
@@ -243,12 +246,12 @@ impl Line {
         rng: &mut fastrand::Rng,
         core: usize,
         now: Ps,
-    ) -> (Ps, Option<Distance>) {
+    ) -> (Ps, Distance) {
         let Some(owner) = self.owner else {
             // First touch: as if the neighbour had it.
             self.owner = Some(core as u16);
             self.from = now;
-            return (now, Some(Distance::Cluster));
+            return (now, Distance::Cluster);
         };
         let distance = self.nearest(layout, usize::from(owner), core);
         let way = self.way(layout, rng, distance, core);
@@ -262,7 +265,7 @@ impl Line {
         self.reads_done = self.reads_done.max(there + way / 3);
         self.sharers.add(usize::from(owner), layout.socket(usize::from(owner)));
         self.sharers.add(core, layout.socket(core));
-        (there, Some(distance))
+        (there, distance)
     }
 
     /// The line for a writer alone: when it is there, and where it comes from (`None`: the writer

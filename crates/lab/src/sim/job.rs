@@ -149,14 +149,12 @@ pub fn rw<L: BenchRwLock + 'static>(job: &Job) -> Result<SimSample, Stuck> {
     };
     let used = |_| Used { lock: L::new(), kernel: job.kernel };
     let locks: Rc<Vec<Used<L>>> = Rc::new((0..many).map(used).collect());
-    let torn = Rc::new(Cell::new(0));
     let check = Rc::new(Check { left: Cell::new(job.threads), ..Check::default() });
     let spec = spec_of(job);
     let families = families(job);
     let bodies = |id: usize, tally: Tally| {
-        let locks = Rc::clone(&locks);
+        let (locks, check) = (Rc::clone(&locks), Rc::clone(&check));
         let family = Rc::clone(&families[id / 2]);
-        let (torn, check) = (Rc::clone(&torn), Rc::clone(&check));
         let workload = job.workload;
         let seed = job.seed.wrapping_mul(0x1_0001).wrapping_add(id as u64);
         let body: Box<dyn FnOnce()> = match workload {
@@ -167,7 +165,7 @@ pub fn rw<L: BenchRwLock + 'static>(job: &Job) -> Result<SimSample, Stuck> {
                     let body = RwBody { readers, block, load, outside, sleep_ns, seed };
                     let over = |done: &RwThread| tally.over(done.reads + done.writes);
                     let done = rw_bench::sections::<_, Sim>(&locks[0], body, over);
-                    torn.set(torn.get() + done.torn());
+                    check.fail(done.torn());
                     check.end(done.writes, || found(&locks));
                 })
             }
@@ -202,7 +200,7 @@ pub fn rw<L: BenchRwLock + 'static>(job: &Job) -> Result<SimSample, Stuck> {
                 let operation = Operation { pattern, inside_ns, outside_ns };
                 let own = &locks[id % locks.len()];
                 let all = operation.repeat::<_, Sim>(own, seed, |done| tally.over(done));
-                torn.set(torn.get() + all.torn);
+                check.fail(all.torn);
                 check.end(all.written, || found(&locks));
             }),
             Workload::Mutex { .. } | Workload::Torture { .. } | Workload::Users { .. } => {
@@ -212,11 +210,10 @@ pub fn rw<L: BenchRwLock + 'static>(job: &Job) -> Result<SimSample, Stuck> {
         body
     };
     let (outcome, counts) = go(job, bodies)?;
-    if torn.get() > 0 || check.lost() > 0 {
-        let lost = check.lost();
+    let (lost, torn) = (check.lost(), check.failed.get());
+    if lost + torn > 0 {
         return Err(Stuck(format!(
-            "the lock let others in beside a writer: {} torn reads, {lost} lost writes",
-            torn.get()
+            "the lock let others in beside a writer: {torn} torn reads, {lost} lost writes"
         )));
     }
     let split = match job.workload {
@@ -267,7 +264,7 @@ struct Check {
     left: Cell<usize>,
     added: Cell<u64>,
     found: Cell<u64>,
-    /// Sections in which somebody else was inside.
+    /// Sections that saw a writer's work half done, or its flag.
     failed: Cell<u64>,
 }
 
@@ -279,6 +276,10 @@ impl Check {
         if self.left.get() == 0 {
             self.found.set(look());
         }
+    }
+
+    fn fail(&self, sections: u64) {
+        self.failed.set(self.failed.get() + sections);
     }
 
     fn lost(&self) -> u64 {
@@ -356,7 +357,7 @@ pub fn mutex<M: BenchMutex + 'static>(job: &Job) -> Result<SimSample, Stuck> {
                 Box::new(move || {
                     let (seed, over) = (rng.u64(..1 << 32), |done| tally.over(done));
                     let all = torture.write::<_, Sim>(&locks[0], &inside.0, seed, over);
-                    check.failed.set(check.failed.get() + all.failed);
+                    check.fail(all.failed);
                     check.end(all.writes, || sum(&locks));
                 })
             }
