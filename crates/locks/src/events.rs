@@ -148,14 +148,6 @@ pub fn inc<P: Platform>(event: Event) {
     }
 }
 
-/// Corrects the count of an event that turned out not to be one.
-#[inline]
-pub fn take_back<P: Platform>(event: Event) {
-    if cfg!(feature = "events") {
-        P::count(event as usize, u64::MAX);
-    }
-}
-
 /// Counts of all events of the process, from its start or as a difference.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Counts([u64; COUNT]);

@@ -269,6 +269,7 @@ models! {
     early_transfer_after_readers: Transfer, 0, Some(3), [read, write, read], reaches RwsemWlock;
     writers_spin: Steal, 2, Some(2), [write, write], reaches OsqHead RwsemOptLock;
     readers_spin_53: Reader53, 2, Some(2), [write, read], reaches OsqHead RwsemOptRlock;
+    a_downgrade_lets_a_reader_in_whose_spin_failed: Reader53, 2, Some(2), [downgrade, read], reaches RwsemOptRlock2;
     writers_spin_53: HandOff53, 2, Some(2), [write, write_read], reaches RwsemOptLock;
     race_14_null_owner_tries_end_a_spin: RealTime, 2, Some(2), [write_write, write], reaches RwsemOptLock RwsemOptFail;
     v53_sleeps: HandOff53, 0, Some(4), [write_read, write_read], reaches RwsemRlock RwsemWlock;

@@ -8,7 +8,7 @@ use super::count::{HANDOFF, READ_FAIL, READER, READERS, WAITERS, WRITER};
 use super::policy::ReaderSteal;
 use super::wake::{WakeList, Wakers};
 use super::{Policy, RawRwLock, kind, owner};
-use crate::events::{Event, inc, take_back};
+use crate::events::{Event, inc};
 use crate::record::{Guarded, Record, attach, my_state, node, state, try_in_turn};
 
 impl<P: Platform, W: Policy> RawRwLock<P, W> {
@@ -65,6 +65,13 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
                     inc::<P>(Event::RwsemOptRlock);
                     return true;
                 }
+                if Self::S.phase_retry && self.phase_changed(seen_owner) && self.try_read_unqueued()
+                {
+                    record.leave_spinning(&self.ctl);
+                    inc::<P>(Event::RwsemOptRlock);
+                    inc::<P>(Event::RwsemOptRlock2);
+                    return true;
+                }
                 record.stop_spinning();
             }
             inc::<P>(Event::RwsemOptFail);
@@ -76,16 +83,6 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             }
             return self.without_node(Self::try_read_past, Event::RwsemRlockFail, deadline);
         };
-        if joined.is_some() && self.phase_changed(seen_owner) && self.try_read_past() {
-            take_back::<P>(Event::RwsemOptFail);
-            inc::<P>(Event::RwsemOptRlock);
-            inc::<P>(Event::RwsemOptRlock2);
-            let mut list = WakeList::new();
-            self.mark_read_owned(&guarded, &mut list);
-            guarded.leave(&self.ctl);
-            list.wake::<P>();
-            return true;
-        }
         self.queue_reader(&me, guarded, counted, seen_owner, deadline)
     }
 
@@ -103,26 +100,22 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         // Ordering: Relaxed, hint (looked at again inside the guard)
         if self.count.load(Relaxed) & WAITERS != 0 {
             let (guarded, mut list) = (record.acquire(), WakeList::new());
-            self.mark_read_owned(&guarded, &mut list);
+            // Ordering: Relaxed, sequence (WAITERS changes inside the guard, [record.guard])
+            if self.count.load(Relaxed) & WAITERS != 0 {
+                self.mark_wake(&guarded, Wakers::ReadOwned, &mut list);
+            }
             drop(guarded);
             list.wake::<P>();
         }
     }
 
-    fn mark_read_owned(&self, guarded: &Guarded<P>, list: &mut WakeList) {
-        // Ordering: Relaxed, sequence (WAITERS changes inside the guard, [record.guard])
-        if self.count.load(Relaxed) & WAITERS != 0 {
-            self.mark_wake(guarded, Wakers::ReadOwned, list);
-        }
-    }
-
-    /// Whether other readers hold the lock than at the start of the call (P12).
+    /// Whether other readers hold the lock than at the start of the call, or a writer did then (P12).
     fn phase_changed(&self, seen_owner: u32) -> bool {
         // Ordering: Relaxed, hint (try_read_unqueued decides)
         let now = self.owner.load(Relaxed);
-        Self::S.phase_retry
-            && now & owner::READER_OWNED != 0
-            && (now ^ seen_owner) & !(owner::NONSPINNABLE | owner::READER_OWNED) != 0
+        now & owner::READER_OWNED != 0
+            && (seen_owner & owner::READER_OWNED == 0
+                || (now ^ seen_owner) & !(owner::NONSPINNABLE | owner::READER_OWNED) != 0)
     }
 
     /// One attempt of a reader that is not queued and not counted.
@@ -141,8 +134,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         false
     }
 
-    /// The same for a holder of the guard, which must not wait for it, and for a thread that cannot
-    /// queue: no addition that may have to be taken back.
+    /// The same for a thread that cannot queue: no addition that may have to be taken back.
     fn try_read_past(&self) -> bool {
         self.try_read_unless(|_| Self::refused(true))
     }
