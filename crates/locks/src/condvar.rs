@@ -75,7 +75,7 @@ impl<P: Platform> RawCondvar<P> {
     /// The caller holds `mutex`, as for [`RawMutex::unlock`].
     pub unsafe fn wait<W: Policy>(&self, mutex: &RawMutex<P, W>, deadline: Option<u64>) -> bool {
         inc::<P>(Event::CondWait);
-        let queued = P::enter().and_then(|me| Some((attach(&self.ctl)?, me)));
+        let queued = P::enter().and_then(|me| Some((attach(&self.ctl, None)?, me)));
         let Some((guarded, me)) = queued else {
             // SAFETY: the caller's contract.
             unsafe { mutex.unlock() };
@@ -114,7 +114,7 @@ impl<P: Platform> RawCondvar<P> {
             // Ordering: Acquire, [condvar.notify]: pairs with the stores in notify()
             let mut now = my.load(Acquire);
             if now == state::COND && deadline.is_some_and(|at| P::now() >= at) {
-                let guarded = record.acquire();
+                let guarded = record.acquire(Some(me));
                 // Ordering: Acquire, [condvar.notify]: under the guard it is final
                 now = my.load(Acquire);
                 if now == state::COND {
@@ -175,7 +175,7 @@ impl<P: Platform> RawCondvar<P> {
     fn notify_slow(&self, record: Record<P>, most: usize) -> usize {
         // A signal handler that finds the guard taken by its own thread must not wait for it.
         let _shield = Shield::<P>::up();
-        let guarded = record.acquire();
+        let guarded = record.acquire(None);
         // Ordering: Relaxed, sequence (inside the guard, [record.guard])
         let attached = ctl::record(self.ctl.load(Relaxed)).map(Record::<P>::at);
         if attached.is_none_or(|now| now != record) {

@@ -199,9 +199,9 @@ impl<P: Platform, T: Tests> CountMutex<P, T> {
         if self.spin() {
             return self.set_owner();
         }
-        let queued = P::enter().and_then(|me| Some((attach::<P>(&self.ctl)?, me)));
-        match queued {
-            Some((guarded, me)) => self.acquire_queued(guarded, &me),
+        let me = P::enter();
+        match me.as_ref().and_then(|me| Some((attach(&self.ctl, Some(me))?, me))) {
+            Some((guarded, me)) => self.acquire_queued(guarded, me),
             // No node: the unlock that sees the negative count restores it, so a retry is safe.
             None => {
                 while !self.try_lock() {
@@ -278,7 +278,7 @@ impl<P: Platform, T: Tests> CountMutex<P, T> {
             if !acquired {
                 drop(guarded);
                 P::park(me, None);
-                guarded = record.acquire();
+                guarded = record.acquire(Some(me));
             }
         }
         guarded.remove(me.slot());
@@ -295,8 +295,9 @@ impl<P: Platform, T: Tests> CountMutex<P, T> {
     /// Wakes the first waiter but leaves it in the queue: anybody may take the lock before it.
     #[cold]
     fn unlock_slow(&self) {
+        let me = P::enter();
         let _shield = Shield::<P>::up();
-        let Some(guarded) = attach::<P>(&self.ctl) else {
+        let Some(guarded) = attach(&self.ctl, me.as_ref()) else {
             // Ordering: Release, [count.lock]: pairs with the acquisitions
             return self.count.store(UNLOCKED, Release);
         };

@@ -60,6 +60,13 @@ fn record<P: Platform>(slot: u32) -> &'static ThreadRecord<P> {
 ///
 /// `until.running` is set by this function to the predecessor.
 pub fn lock<P: Platform>(tail: &Tail<P>, me: &Me<P>, until: Until) -> bool {
+    let head = line_up(tail, me, until);
+    inc::<P>(if head { Event::OsqHead } else { Event::OsqUnqueue });
+    head
+}
+
+/// [`lock`] uncounted, for a queue that is not one of spinners on a lock.
+pub(crate) fn line_up<P: Platform>(tail: &Tail<P>, me: &Me<P>, until: Until) -> bool {
     let (slot, my) = (me.slot(), me.record());
     // Ordering: Relaxed, init (published by [osq.tail])
     next(my).store(0, Relaxed);
@@ -68,7 +75,6 @@ pub fn lock<P: Platform>(tail: &Tail<P>, me: &Me<P>, until: Until) -> bool {
     // predecessor's, or the section of the last head
     let old = tail.swap(slot.get(), AcqRel);
     let Some(pred) = Slot::new(old) else {
-        inc::<P>(Event::OsqHead);
         return true;
     };
     // Ordering: Relaxed, init (published by [osq.link])
@@ -79,13 +85,8 @@ pub fn lock<P: Platform>(tail: &Tail<P>, me: &Me<P>, until: Until) -> bool {
 
     let until = Until { running: Some(pred), ..until };
     // Ordering: Acquire, [osq.handoff]: pairs with the store in unlock()
-    if let Spin::Changed(_) = P::spin_while(prev(my), HEAD, 0, Acquire, until) {
-        inc::<P>(Event::OsqHead);
-        return true;
-    }
-    let head = unqueue(tail, me);
-    inc::<P>(if head { Event::OsqHead } else { Event::OsqUnqueue });
-    head
+    matches!(P::spin_while(prev(my), HEAD, 0, Acquire, until), Spin::Changed(_))
+        || unqueue(tail, me)
 }
 
 /// When a spin that begins now ends at the latest, in ticks: after `ns`, or, if it lasts until the

@@ -9,7 +9,11 @@
 //! *Guard*: everything but the OSQ tail and the crowd word changes only under the record's own small
 //! lock (`guard`), held for a few instructions (for each thread that a notification moves) and
 //! never across a wake-up or a fence. An unlock waits for it only to pass the lock on, and then
-//! not long.
+//! not long. Threads that find it taken stand in line for it, in an OSQ of its own (`line`), and
+//! whoever comes then goes behind them, as at the kernel's queued spinlock: dozens that polled a
+//! word of the line that the holder works on would make each of its writes wait for their copies.
+//! Not in line: threads without a node, and all where fewer than two may spin. One that waits too
+//! long, for a thread before it that does not run, leaves the line and polls.
 //!
 //! *Crowd*: users and spinners are counted in one word, together with how often the record has been
 //! attached, so that spinners come and go without the guard: one that leaves has the lock, and
@@ -33,7 +37,9 @@ pub use crowd::join_spinners;
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use lockwright_platform::{LockRecord, Me, Platform, RecordId, Slot, Until, Word};
+use lockwright_platform::{LockRecord, Me, Platform, RecordId, Slot, Spin, Until, Word};
+
+use crate::osq;
 
 /// Words of a thread record, by name.
 pub(crate) mod node {
@@ -106,9 +112,15 @@ pub struct Record<P: Platform> {
     words: &'static LockRecord<P>,
 }
 
-/// How a thread waits for the guard of another that is preempted.
+/// How long a thread spins for the guard while it does not change, and how it waits then, for a
+/// holder that is preempted.
+const GUARD_SPIN_NS: u64 = 2_000;
 const GUARD_YIELDS: u32 = 10;
 const GUARD_SLEEP_NS: u64 = 50_000;
+/// How long it stands in line for it: a microsecond for each of some hundred before it.
+const GUARD_LINE_NS: u64 = 200_000;
+/// Fewer spinners than this make no line.
+const GUARD_CROWD: u32 = 2;
 
 const GUARD: usize = 0;
 const LENGTH: usize = 1;
@@ -121,8 +133,10 @@ impl<P: Platform> PartialEq for Record<P> {
 }
 
 /// A record whose guard the caller holds.
-pub struct Guarded<P: Platform> {
+pub struct Guarded<'m, P: Platform> {
     record: Record<P>,
+    /// The caller's node, if it is first in the line for the guard.
+    in_line: Option<&'m Me<P>>,
 }
 
 impl<P: Platform> Record<P> {
@@ -155,6 +169,11 @@ impl<P: Platform> Record<P> {
         &self.words.halves[2]
     }
 
+    /// Who waits for the guard: the tail of an OSQ.
+    pub fn line(&self) -> &'static P::Word<u16> {
+        &self.words.halves[3]
+    }
+
     fn crowd(&self) -> &'static P::Word<u64> {
         &self.words.wides[1]
     }
@@ -166,7 +185,7 @@ impl<P: Platform> Record<P> {
     }
 
     /// Takes the guard, if it is free or becomes so within `ns`.
-    pub fn acquire_within(self, ns: u64) -> Option<Guarded<P>> {
+    pub fn acquire_within(self, ns: u64) -> Option<Guarded<'static, P>> {
         if let Some(guarded) = self.try_acquire() {
             return Some(guarded);
         }
@@ -177,38 +196,91 @@ impl<P: Platform> Record<P> {
     }
 
     /// Takes the guard, if it is free.
-    pub fn try_acquire(self) -> Option<Guarded<P>> {
+    pub fn try_acquire(self) -> Option<Guarded<'static, P>> {
         let guard = &self.words.words[GUARD];
         // Ordering: Acquire, [record.guard]: pairs with the release in Guarded::drop(); Relaxed,
         // hint (failure gives up)
-        guard.compare_exchange(0, 1, Acquire, Relaxed).ok().map(|_| Guarded { record: self })
+        guard
+            .compare_exchange(0, 1, Acquire, Relaxed)
+            .ok()
+            .map(|_| Guarded { record: self, in_line: None })
     }
 
-    /// Takes the guard. Its holder runs a few instructions, but may be preempted in them: after
-    /// a short spin the wait yields.
-    pub fn acquire(self) -> Guarded<P> {
-        let guard = &self.words.words[GUARD];
+    /// Takes the guard. A thread with a node (`me`) stands in line with others, so that only one at a
+    /// time fetches the line that the holder works on. The holder runs a few instructions, but may be
+    /// preempted in them: after a short spin the wait yields.
+    pub fn acquire(self, me: Option<&Me<P>>) -> Guarded<'_, P> {
+        // Ordering: Relaxed, hint (whoever stands there comes first, no more)
+        let line_stands = me.is_some() && self.line().load(Relaxed) != 0;
+        if !line_stands && let Some(guarded) = self.try_acquire() {
+            return guarded;
+        }
+        if let Some(me) = me
+            && P::spinner_cap() >= GUARD_CROWD
+            && let Some(guarded) = self.acquire_in_line(me)
+        {
+            return guarded;
+        }
         for turn in 0u32.. {
             if let Some(guarded) = self.try_acquire() {
                 return guarded;
             }
-            let until = Until::CHANGED.deadline(P::ticks() + P::ticks_of(2_000));
-            // Ordering: Relaxed, hint (re-checked by try_acquire)
-            if !matches!(
-                P::spin_while(guard, u32::MAX, 1, Relaxed, until),
-                lockwright_platform::Spin::Changed(_)
-            ) {
+            if !self.await_release() {
                 // Yielding lets a holder of this thread's priority run, sleeping any.
                 if turn < GUARD_YIELDS { P::yield_now() } else { P::sleep(GUARD_SLEEP_NS) }
             }
         }
         unreachable!("the loop has no end")
     }
+
+    /// The guard of the record that the caller uses already, or of one for the lock with this control
+    /// word; see [`attach`].
+    pub fn acquire_or_attach<'m>(
+        used: Option<Self>,
+        control: &P::Word<u32>,
+        me: &'m Me<P>,
+    ) -> Option<Guarded<'m, P>> {
+        match used {
+            Some(record) => Some(record.acquire(Some(me))),
+            None => attach(control, Some(me)),
+        }
+    }
+
+    /// Waits for a change of the guard; false if there is none.
+    fn await_release(self) -> bool {
+        let until = Until::CHANGED.deadline(P::ticks() + P::ticks_of(GUARD_SPIN_NS));
+        // Ordering: Relaxed, hint (re-checked by try_acquire)
+        let end = P::spin_while(&self.words.words[GUARD], u32::MAX, 1, Relaxed, until);
+        matches!(end, Spin::Changed(_))
+    }
+
+    /// `None`: the holder does not run, it seems, or somebody in the line does not.
+    fn acquire_in_line(self, me: &Me<P>) -> Option<Guarded<'_, P>> {
+        let end = P::ticks() + P::ticks_of(GUARD_LINE_NS);
+        let until = Until { resched: true, ..Until::CHANGED.deadline(end) };
+        if !osq::line_up(self.line(), me, until) {
+            return None;
+        }
+        loop {
+            if let Some(mut guarded) = self.try_acquire() {
+                // The next in line is told when the guard is free, not before.
+                guarded.in_line = Some(me);
+                return Some(guarded);
+            }
+            if !self.await_release() {
+                osq::unlock(self.line(), me);
+                return None;
+            }
+        }
+    }
 }
 
 /// Finds the record of the lock with this control word, or attaches one; counts the caller as a
-/// user and returns with the guard held. `None`: no record is left.
-pub fn attach<P: Platform>(control: &P::Word<u32>) -> Option<Guarded<P>> {
+/// user and returns with the guard held. `None`: no record is left. `me`: see [`Record::acquire`].
+pub fn attach<'m, P: Platform>(
+    control: &P::Word<u32>,
+    me: Option<&'m Me<P>>,
+) -> Option<Guarded<'m, P>> {
     loop {
         // Ordering: Acquire, [record.attach]: pairs with the exchange in attach_new()
         let word = control.load(Acquire);
@@ -218,7 +290,7 @@ pub fn attach<P: Platform>(control: &P::Word<u32>) -> Option<Guarded<P>> {
             }
             continue;
         };
-        let guarded = Record::<P>::at(id).acquire();
+        let guarded = Record::<P>::at(id).acquire(me);
         // Detaching needs the guard: if the lock names this record now, it does until the guard
         // is dropped; otherwise it was detached before and perhaps serves another lock.
         // Ordering: Relaxed, sequence (inside the guard, [record.guard])
@@ -230,9 +302,9 @@ pub fn attach<P: Platform>(control: &P::Word<u32>) -> Option<Guarded<P>> {
 }
 
 /// Inner `None`: another thread attached one first.
-fn attach_new<P: Platform>(control: &P::Word<u32>) -> Option<Option<Guarded<P>>> {
+fn attach_new<P: Platform>(control: &P::Word<u32>) -> Option<Option<Guarded<'static, P>>> {
     let id = P::claim_lock_record()?;
-    let guarded = Record::<P>::at(id).acquire();
+    let guarded = Record::<P>::at(id).acquire(None);
     // Ordering: Relaxed, init (published by [record.attach] and the guard) (block)
     guarded.record.slice_end().store(0, Relaxed);
     guarded.record.dismiss_reader();
@@ -270,7 +342,7 @@ pub fn waiter_state<P: Platform>(slot: Slot) -> &'static P::Word<u32> {
     link::<P>(slot, node::STATE)
 }
 
-impl<P: Platform> Guarded<P> {
+impl<P: Platform> Guarded<'_, P> {
     /// The record.
     pub fn record(&self) -> Record<P> {
         self.record
@@ -392,10 +464,13 @@ impl<P: Platform> Guarded<P> {
     }
 }
 
-impl<P: Platform> Drop for Guarded<P> {
+impl<P: Platform> Drop for Guarded<'_, P> {
     fn drop(&mut self) {
         // Ordering: Release, [record.guard]: pairs with the exchange in try_acquire()
         self.record.words.words[GUARD].store(0, Release);
+        if let Some(me) = self.in_line {
+            osq::unlock(self.record.line(), me);
+        }
     }
 }
 

@@ -100,7 +100,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     /// The first waiter has taken the lock: leaves the queue. The next first must be woken by
     /// our unlock, since it sleeps and nobody asked in its name.
     pub(super) fn leave_queue(&self, me: &Me<P>, record: Record<P>) -> bool {
-        let guarded = record.acquire();
+        let guarded = record.acquire(Some(me));
         guarded.remove(me.slot());
         // Ordering: Relaxed, hint (requests only: own unlock reads them, and the hand-off request
         // was this waiter's)
@@ -117,7 +117,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     pub(super) fn take_over(&self, me: &Me<P>, record: Record<P>) -> bool {
         // Ordering: Relaxed, owner-only (granted: nobody else writes it)
         my_state(me).store(state::IDLE, Relaxed);
-        let guarded = record.acquire();
+        let guarded = record.acquire(Some(me));
         let next = guarded.first();
         // Ordering: Relaxed, sequence (inside the guard, [record.guard])
         let slices = W::SLICES && record.slice_end().load(Relaxed) != 0;

@@ -34,7 +34,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     /// by one as the lock comes to them. Those that wait with another mutex are returned, as a
     /// chain; all of them if there is no record for the queue.
     pub(crate) fn requeue(&self, first: Slot) -> Option<Slot> {
-        let Some(guarded) = attach::<P>(&self.ctl) else {
+        let Some(guarded) = attach::<P>(&self.ctl, None) else {
             return Some(first);
         };
         let (mut strangers, mut moved) = (None, 0);

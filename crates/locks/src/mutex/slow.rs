@@ -9,7 +9,7 @@ use super::spin::Spun;
 use super::{Policy, RawMutex};
 use crate::events::{Event, inc};
 use crate::osq;
-use crate::record::{Record, attach, ctl, join_spinners, my_state, node, state, try_in_turn};
+use crate::record::{Record, ctl, join_spinners, my_state, node, state, try_in_turn};
 
 /// How much of the memory of idle dozes one more adds, and its limit.
 const LURK_PLUS: u32 = 4;
@@ -78,7 +78,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
                 retaken = end == Spun::Retaken;
             }
         }
-        let Some(guarded) = joined.map(Record::acquire).or_else(|| attach(&self.ctl)) else {
+        let Some(guarded) = Record::acquire_or_attach(joined, &self.ctl, &me) else {
             drop(me);
             return self.lock_without_node(deadline);
         };
@@ -187,7 +187,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         match self.spin() {
             Spun::Acquired => return self.leave_queue(me, record),
             Spun::Retaken if W::SLICES => {
-                let guarded = record.acquire();
+                let guarded = record.acquire(Some(me));
                 Self::begin_slice(&guarded, false);
                 drop(guarded);
                 first.doze_ns = W::DOZE_NS;
@@ -296,7 +296,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
 
     /// A timed waiter gives up, unless the lock has been passed to it meanwhile.
     fn cancel(&self, me: &Me<P>, record: Record<P>) -> bool {
-        let guarded = record.acquire();
+        let guarded = record.acquire(Some(me));
         // Ordering: Acquire, [mutex.grant]: pairs with the store in hand_off()
         if my_state(me).load(Acquire) == state::GRANTED {
             drop(guarded);

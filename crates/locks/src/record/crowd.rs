@@ -44,7 +44,7 @@ impl<P: Platform> Record<P> {
         if before & USERS != USER {
             return;
         }
-        let guarded = self.acquire();
+        let guarded = self.acquire(None);
         // Ordering: Relaxed, sequence (inside the guard, [record.guard])
         if ctl::record(control.load(Relaxed)) == Some(self.id) {
             guarded.settle(control);
@@ -62,7 +62,7 @@ pub fn join_spinners<P: Platform>(control: &P::Word<u32>, most: u32) -> Option<R
     if let Some(joined) = join(control, most) {
         return joined.ok();
     }
-    let guarded = attach::<P>(control)?;
+    let guarded = attach::<P>(control, None)?;
     let record = guarded.record();
     // Ordering: Relaxed, hint (policy only; the caller is a user already)
     if record.crowd().fetch_add(SPINNER, Relaxed) & SPINNERS >= most {

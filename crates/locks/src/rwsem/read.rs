@@ -9,7 +9,7 @@ use super::policy::ReaderSteal;
 use super::wake::{WakeList, Wakers};
 use super::{Policy, RawRwLock, kind, owner};
 use crate::events::{Event, inc};
-use crate::record::{Guarded, Record, attach, my_state, node, state, try_in_turn};
+use crate::record::{Guarded, Record, my_state, node, state, try_in_turn};
 
 impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// The caller's count is in; `now` is what the word was then.
@@ -60,7 +60,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             }
             if let Some(record) = joined {
                 if self.spin_in_osq(&me, record, Self::try_read_unqueued, true) {
-                    self.bring_readers(record);
+                    self.bring_readers(&me, record);
                     record.leave_spinning(&self.ctl);
                     inc::<P>(Event::RwsemOptRlock);
                     return true;
@@ -76,7 +76,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             }
             inc::<P>(Event::RwsemOptFail);
         }
-        let Some(guarded) = joined.map(Record::acquire).or_else(|| attach(&self.ctl)) else {
+        let Some(guarded) = Record::acquire_or_attach(joined, &self.ctl, &me) else {
             drop(me);
             if counted {
                 self.give_back(READER);
@@ -96,10 +96,10 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     }
 
     /// A reader has got the lock past the queue: if readers are first there, they come along.
-    fn bring_readers(&self, record: Record<P>) {
+    fn bring_readers(&self, me: &Me<P>, record: Record<P>) {
         // Ordering: Relaxed, hint (looked at again inside the guard)
         if self.count.load(Relaxed) & WAITERS != 0 {
-            let (guarded, mut list) = (record.acquire(), WakeList::new());
+            let (guarded, mut list) = (record.acquire(Some(me)), WakeList::new());
             // Ordering: Relaxed, sequence (WAITERS changes inside the guard, [record.guard])
             if self.count.load(Relaxed) & WAITERS != 0 {
                 self.mark_wake(&guarded, Wakers::ReadOwned, &mut list);
@@ -209,7 +209,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// A timed waiter gives up, unless the lock was granted to it meanwhile. If it was first, the
     /// next is woken in its place, and what it had asked for is forgotten (races 11, 12, 20).
     pub(super) fn cancel(&self, me: &Me<P>, record: Record<P>, got: Event, lost: Event) -> bool {
-        let guarded = record.acquire();
+        let guarded = record.acquire(Some(me));
         // Ordering: Acquire, [rwsem.grant]: pairs with the store in mark_wake()
         if my_state(me).load(Acquire) == state::GRANTED {
             drop(guarded);

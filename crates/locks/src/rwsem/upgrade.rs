@@ -61,7 +61,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             return self.without_node(past, Event::RwsemRlockFail, deadline);
         };
         P::check_in(&me);
-        let Some(guarded) = attach(&self.ctl) else {
+        let Some(guarded) = attach(&self.ctl, Some(&me)) else {
             drop(me);
             return self.without_node(past, Event::RwsemRlockFail, deadline);
         };
@@ -166,7 +166,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             return self.without_node(attempt, Event::RwsemWlockFail, deadline);
         };
         P::check_in(&me);
-        let Some(guarded) = attach(&self.ctl) else {
+        let Some(guarded) = attach(&self.ctl, Some(&me)) else {
             drop(me);
             return self.without_node(attempt, Event::RwsemWlockFail, deadline);
         };
@@ -196,14 +196,14 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             }
             drop(guarded);
             if deadline.is_some_and(|at| P::now() >= at) {
-                self.leave_queue(me, record.acquire());
+                self.leave_queue(me, record.acquire(Some(me)));
                 inc::<P>(Event::RwsemWlockFail);
                 return false;
             }
             P::park(me, deadline);
             inc::<P>(Event::RwsemSleepWriter);
             P::check_in(me);
-            guarded = record.acquire();
+            guarded = record.acquire(Some(me));
         }
     }
 

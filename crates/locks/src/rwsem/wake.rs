@@ -93,6 +93,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// Wakes after an unlock.
     #[cold]
     pub(super) fn wake(&self, who: Wakers) {
+        let me = P::enter();
         let _shield = Shield::<P>::up();
         // Ordering: Acquire, [rwsem.queue]: whoever set WAITERS had attached the record before
         self.count.load(Acquire);
@@ -100,7 +101,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         let Some(id) = ctl::record(self.ctl.load(Acquire)) else {
             return;
         };
-        let guarded = Record::<P>::at(id).acquire();
+        let guarded = Record::<P>::at(id).acquire(me.as_ref());
         // Ordering: Relaxed, sequence (inside the guard, [record.guard])
         if ctl::record(self.ctl.load(Relaxed)) != Some(id) {
             // All who waited when the caller unlocked have left, and each has passed the baton.
@@ -332,7 +333,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         let Some(id) = ctl::record(self.ctl.load(Acquire)) else {
             return false;
         };
-        let guarded = Record::<P>::at(id).acquire();
+        let guarded = Record::<P>::at(id).acquire(None);
         // Ordering: Relaxed, sequence (inside the guard, [record.guard])
         if ctl::record(self.ctl.load(Relaxed)) != Some(id) {
             return false;

@@ -9,7 +9,7 @@ use super::policy::NEVER;
 use super::wake::{WakeList, handoff_at, knows_it_is_first};
 use super::{Policy, RawRwLock, kind, owner};
 use crate::events::{Event, inc};
-use crate::record::{Guarded, Record, attach, my_state, node, state};
+use crate::record::{Guarded, Record, my_state, node, state};
 
 /// How often the sleep of a first writer doubles at most.
 const DOUBLINGS: u32 = 2;
@@ -41,7 +41,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             }
             inc::<P>(Event::RwsemOptFail);
         }
-        let Some(guarded) = joined.map(Record::acquire).or_else(|| attach(&self.ctl)) else {
+        let Some(guarded) = Record::acquire_or_attach(joined, &self.ctl, &me) else {
             drop(me);
             return self.without_node(Self::try_write, Event::RwsemWlockFail, deadline);
         };
@@ -104,7 +104,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
                 self.sleep_as_writer(me, first, doze_ns, deadline);
                 sleeps += 1;
             }
-            guarded = record.acquire();
+            guarded = record.acquire(Some(me));
             // Once it is granted, the record is not this lock's for the caller's sake any more.
             // Ordering: Acquire, [rwsem.grant]: pairs with the store in mark_wake()
             if my_state(me).load(Acquire) == state::GRANTED {
