@@ -6,18 +6,23 @@ use std::time::Duration;
 
 use lockwright_locks::events::Event;
 use lockwright_locks::rwsem::RawRwLock;
-use lockwright_locks::rwsem::policy::{Policy, ReaderSpin, TimedSpin};
+use lockwright_locks::rwsem::policy::{Policy, ReaderSpin, Switches, TimedSpin};
 use lockwright_platform::Platform;
-use lockwright_sim::{Machine, Placement, Setup, Sim, run};
+use lockwright_sim::{Machine, Outcome, Placement, Setup, Sim, run};
 
 #[repr(align(64))]
 struct Alone<W: Policy>(RawRwLock<Sim, W>);
 
-/// How often each event happens while these threads run, a CPU each.
-fn counters(threads: Vec<Box<dyn FnOnce()>>) -> impl Fn(Event) -> u64 {
+/// A run of these threads, a CPU each.
+fn outcome(threads: Vec<Box<dyn FnOnce()>>) -> Outcome {
     let machine = Machine::built_in().into_iter().find(|m| m.name == "skylake-2s").unwrap();
     let setup = Setup { placement: Placement::Bound, seed: 1, limit: Duration::from_secs(1) };
-    let counters = run(&machine, setup, threads).unwrap().counters;
+    run(&machine, setup, threads).unwrap()
+}
+
+/// How often each event happens in it.
+fn counters(threads: Vec<Box<dyn FnOnce()>>) -> impl Fn(Event) -> u64 {
+    let counters = outcome(threads).counters;
     move |event| counters[event as usize]
 }
 
@@ -77,4 +82,42 @@ fn a_spinner_on_readers_looks_at_the_clock_every_sixteenth_turn() {
     assert!(a_writer_gave_up_on_readers(None));
     assert!(!a_writer_gave_up_on_readers(Some(11_350)));
     assert!(a_writer_gave_up_on_readers(Some(10_900)));
+}
+
+/// `timed-spin` with the look of 5.16.
+struct LooksInside;
+
+impl Policy for LooksInside {
+    const NAME: &'static str = "looks-inside";
+    const STAGE: &'static str = "for a test";
+    const SWITCHES: Switches = Switches { looks_first: false, ..TimedSpin::SWITCHES };
+}
+
+/// A writer's time is up while a reader holds the lock; before it has woken at the reader's end, another
+/// writer has stolen the lock. How often the first one slept, and all atomic operations.
+fn a_writer_woken_in_vain<W: Policy>() -> [u64; 2] {
+    let lock = Rc::new(Alone::<W>(RawRwLock::new()));
+    let thread = |begins: u32, holds: u32, writes: bool| -> Box<dyn FnOnce()> {
+        let lock = Rc::clone(&lock);
+        Box::new(move || {
+            Sim::relax(begins);
+            if writes {
+                lock.0.while_writing(|| Sim::relax(holds));
+            } else {
+                lock.0.while_reading(|| Sim::relax(holds));
+            }
+        })
+    };
+    let threads =
+        vec![thread(1, 50_000, false), thread(1_000, 0, true), thread(50_500, 30_000, true)];
+    let outcome = outcome(threads);
+    [outcome.counters[Event::RwsemSleepWriter as usize], outcome.traffic.rmws]
+}
+
+#[test]
+fn a_writer_woken_in_vain_takes_the_guard_only_from_5_16_on() {
+    let [sleeps, rmws] = a_writer_woken_in_vain::<TimedSpin>();
+    let [sleeps_inside, rmws_inside] = a_writer_woken_in_vain::<LooksInside>();
+    assert_eq!([sleeps, sleeps_inside], [2, 2]);
+    assert_eq!(rmws + 1, rmws_inside, "the exchange that takes the guard");
 }

@@ -361,7 +361,8 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         }
     }
 
-    /// What a reader notes when it has the lock; what forbids spinning stays.
+    /// What a reader notes when it has the lock. What forbids readers to spin stays, what forbids
+    /// writers does not: there is a new reader to wait for.
     #[inline(always)]
     fn note_reader(&self) {
         if !Self::HINTS {
@@ -369,7 +370,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         }
         // Ordering: Relaxed, hint (read and written as such; an update may be lost, race 17) (block)
         let old = self.owner.load(Relaxed);
-        let new = Self::me_as_owner() | owner::READER_OWNED | old & owner::NONSPINNABLE;
+        let new = Self::me_as_owner() | owner::READER_OWNED | old & Self::forbidding(true);
         if !Self::S.quiet_notes || new != old {
             self.owner.store(new, Relaxed);
         }

@@ -4,9 +4,10 @@
 //! switched off is compiled away. The same record is the policy's runtime twin, and what the
 //! tables of policies are printed from. The presets follow the kernel's series; where a stage had
 //! a defect that was mended later (a request left standing by a cancelled waiter, a cancelled
-//! first waiter that woke nobody) the preset has the mended form: P19 and P20 are always on. So is
-//! P13, the guard against too many readers. So the series' new layout before its hand-off is `v5.2`
-//! here, and 5.16 and later are `v5.11`.
+//! first waiter that woke nobody) the preset has the mended form: P19 and P20 are always on (what P19
+//! costs a woken writer is the switch `looks_first`). So is P13, the guard against too many readers.
+//! So the series' new layout before its hand-off is `v5.2` here, and 5.16 and later are `v5.11` without
+//! `looks_first`.
 
 pub use crate::mutex::NEVER;
 
@@ -83,6 +84,8 @@ switches! {
     wake_all: bool = false, "P7", Value::Flag;
     /// Most readers that one wake-up grants to; 0: no limit.
     wake_cap: u32 = 0, "P7", Value::Number;
+    /// A woken writer that finds the lock held sleeps again, unless it may forbid stealing; off, from 5.16 on: it looks with the queue's guard in hand.
+    looks_first: bool = true, "P19", Value::Flag;
     /// Readers give their count back and spin in the OSQ.
     readers_spin: bool = false, "P8", Value::Flag;
     /// Spinners stay while readers hold the lock; writers for 10 us and half a microsecond for each reader, at most 25 us.
@@ -207,7 +210,7 @@ presets! {
         AntiStarvation { reader_steals: ReaderSteal::IfNoSpinner };
     LimitRspin = "limit-rspin", "posted for 5.11: at most one reader spins":
         ReaderSteals { one_reader_spins: true };
-    V5_11 = "v5.11", "5.11 and later: readers steal and do not spin":
+    V5_11 = "v5.11", "5.11 to 5.15: readers steal and do not spin":
         ReaderSteals {
             readers_spin: false,
             split_bits: false,
@@ -230,6 +233,7 @@ presets! {
             first_looks: 1,
             last_try: true,
             quiet_notes: true,
-            reader_owned_spin: false
+            reader_owned_spin: false,
+            looks_first: false
         };
 }

@@ -32,7 +32,7 @@ enum Owner {
 }
 
 impl<P: Platform, W: Policy> RawRwLock<P, W> {
-    fn forbidding(reader: bool) -> u32 {
+    pub(super) fn forbidding(reader: bool) -> u32 {
         if !Self::S.split_bits {
             owner::NONSPINNABLE
         } else if reader {
@@ -43,7 +43,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     }
 
     fn classify(word: u32, forbidding: u32) -> Owner {
-        if word & forbidding != 0 && word & owner::READER_OWNED != 0 {
+        if word & forbidding != 0 {
             Owner::Nonspinnable
         } else if word & owner::READER_OWNED != 0 {
             Owner::Reader
@@ -310,12 +310,60 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     pub(super) fn forbid_spinning(&self) {
         // Ordering: Relaxed, hint (re-checked by the exchange)
         let mut word = self.owner.load(Relaxed);
-        while word & owner::READER_OWNED != 0 && word & owner::NONSPINNABLE != owner::NONSPINNABLE {
+        while word & owner::READER_OWNED != 0 && word & owner::NONSPINNABLE == 0 {
             // Ordering: Relaxed, hint (what the next spinner goes by)
             match self.owner.compare_exchange(word, word | owner::NONSPINNABLE, Relaxed, Relaxed) {
                 Ok(_) => return,
                 Err(other) => word = other,
             }
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use lockwright_platform::Native;
+
+    use super::super::policy::{TimedSpin, V5_11};
+    use super::*;
+
+    /// The bits after a reader has come to a lock with all of them set.
+    fn bits_that_a_reader_keeps<W: Policy>() -> u32 {
+        let lock = RawRwLock::<Native, W>::new();
+        lock.owner.store(owner::READER_OWNED | owner::NONSPINNABLE, Relaxed);
+        lock.read();
+        lock.owner.load(Relaxed) & owner::NONSPINNABLE
+    }
+
+    #[test]
+    fn a_new_reader_lets_writers_spin_again_where_the_bits_are_two() {
+        assert_eq!(bits_that_a_reader_keeps::<TimedSpin>(), owner::RD_NONSPINNABLE);
+        assert_eq!(bits_that_a_reader_keeps::<V5_11>(), owner::NONSPINNABLE);
+    }
+
+    #[test]
+    fn what_is_forbidden_under_a_writer_is_forbidden_to_readers_only() {
+        let lock = RawRwLock::<Native, TimedSpin>::new();
+        lock.write();
+        lock.owner.fetch_or(owner::RD_NONSPINNABLE, Relaxed);
+        let word = lock.owner.load(Relaxed);
+        let seen = |reader| {
+            RawRwLock::<Native, TimedSpin>::classify(
+                word,
+                RawRwLock::<Native, TimedSpin>::forbidding(reader),
+            )
+        };
+        assert_eq!([seen(true), seen(false)], [Owner::Nonspinnable, Owner::Writer]);
+    }
+
+    #[test]
+    fn where_readers_are_forbidden_to_spin_a_time_limit_forbids_no_more() {
+        let lock = RawRwLock::<Native, TimedSpin>::new();
+        lock.owner.store(owner::READER_OWNED | owner::RD_NONSPINNABLE, Relaxed);
+        lock.forbid_spinning();
+        assert_eq!(lock.owner.load(Relaxed), owner::READER_OWNED | owner::RD_NONSPINNABLE);
+        lock.owner.store(owner::READER_OWNED, Relaxed);
+        lock.forbid_spinning();
+        assert_eq!(lock.owner.load(Relaxed), owner::READER_OWNED | owner::NONSPINNABLE);
     }
 }

@@ -211,6 +211,8 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             if (before & WRITER) | (before.wrapping_add(READER) & READ_FAIL) != 0 {
                 return self.undo_grant(before, first);
             }
+            // Before the others are looked for, so that spinners know at once.
+            self.note_granted_readers(first);
         }
         let granted = self.choose_readers(guarded, first, list);
         let chosen = list.slots[list.length - granted as usize..list.length].iter();
@@ -233,7 +235,6 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         }
         if granted > 0 {
             inc::<P>(Event::RwsemWakeReader);
-            self.note_granted_readers(first);
         }
         chosen.for_each(|slot| self.grant(guarded, slot));
         if let Some(first) = guarded.first()

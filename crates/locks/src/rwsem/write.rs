@@ -41,12 +41,12 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             }
             inc::<P>(Event::RwsemOptFail);
         }
+        // Ordering: Relaxed, hint (what the policy goes by)
+        let seen_owner = self.owner.load(Relaxed);
         let Some(guarded) = Record::acquire_or_attach(joined, &self.ctl, &me) else {
             drop(me);
             return self.without_node(Self::try_write, Event::RwsemWlockFail, deadline);
         };
-        // Ordering: Relaxed, hint (what the policy goes by)
-        let seen_owner = self.owner.load(Relaxed);
         self.queue_writer(&me, guarded, seen_owner, deadline)
     }
 
@@ -101,8 +101,13 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             }
             let hopes = first && (self.spin_for_handoff() || self.spin_as_first(&mut looks));
             if !hopes && !quiet {
-                self.sleep_as_writer(me, first, doze_ns, deadline);
-                sleeps += 1;
+                loop {
+                    self.sleep_as_writer(me, first, doze_ns, deadline);
+                    sleeps += 1;
+                    if !Self::S.looks_first || self.has_a_chance(me, record, first, deadline) {
+                        break;
+                    }
+                }
             }
             guarded = record.acquire(Some(me));
             // Once it is granted, the record is not this lock's for the caller's sake any more.
@@ -162,6 +167,26 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         P::park(me, until);
         inc::<P>(Event::RwsemSleepWriter);
         P::check_in(me);
+    }
+
+    /// Whether a woken writer should do more than sleep again; without the guard, which others need
+    /// to wake it.
+    fn has_a_chance(
+        &self,
+        me: &Me<P>,
+        record: Record<P>,
+        first: bool,
+        deadline: Option<u64>,
+    ) -> bool {
+        // Ordering: Relaxed, hint (looked at again inside the guard) (block)
+        let now = self.count.load(Relaxed);
+        if my_state(me).load(Relaxed) == state::GRANTED || now & LOCKED == 0 {
+            return true;
+        }
+
+        let asks = first && (now & HANDOFF != 0 || self.may_ask(me, now));
+        let moved_up = !first && record.first() == Some(me.slot());
+        asks || moved_up || deadline.is_some_and(|at| P::now() >= at)
     }
 
     /// A queued writer's attempt. The first one, if it has waited long enough and the lock is
