@@ -103,6 +103,8 @@ struct Cpu {
     neighbours: Vec<u16>,
     /// The line of its run queue.
     queue_line: u32,
+    /// When the next timer interrupt comes.
+    next_tick: Ps,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -162,6 +164,7 @@ pub(crate) enum Next {
 impl Engine {
     pub fn new(layout: Layout, seed: u64, limit: Ps) -> Self {
         let mut lines = Lines::default();
+        let mut rng = fastrand::Rng::with_seed(seed);
         let cpus: Vec<_> = (0..layout.cpus)
             .map(|cpu| Cpu {
                 current: None,
@@ -174,13 +177,14 @@ impl Engine {
                 neighbours: layout.neighbours(cpu),
                 // No word of the program has an address on the first pages.
                 queue_line: lines.of(cpu << 6),
+                next_tick: if layout.tick == 0 { Ps::MAX } else { rng.u64(0..layout.tick_every) },
             })
             .collect();
         Engine {
             now: 0,
             limit,
             lines,
-            rng: fastrand::Rng::with_seed(seed),
+            rng,
             threads: Vec::new(),
             idle_cpus: cpus.len(),
             cpus,

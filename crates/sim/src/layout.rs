@@ -79,6 +79,7 @@ pub(crate) struct Layout {
     pub slice: Ps,
     pub wake: Ps,
     pub wake_lines: Ps,
+    pub queue_lines: Ps,
     pub search: Ps,
     pub interrupt: Ps,
     pub polls: Ps,
@@ -88,6 +89,8 @@ pub(crate) struct Layout {
     pub deep_after: Ps,
     pub exit_deep: Ps,
     pub migrate: Ps,
+    pub tick: Ps,
+    pub tick_every: Ps,
     pub heavy_fence: Ps,
 }
 
@@ -128,6 +131,7 @@ impl Layout {
             slice: ps(&s.slice),
             wake: ps(&s.wake),
             wake_lines: s.wake_lines.value as Ps,
+            queue_lines: s.queue_lines.value as Ps,
             search: ps(&s.search),
             interrupt: ps(&s.interrupt),
             polls: ps(&s.polls),
@@ -137,6 +141,8 @@ impl Layout {
             deep_after: ps(&s.deep_after),
             exit_deep: ps(&s.exit_deep),
             migrate: ps(&s.migrate),
+            tick: ps(&s.tick),
+            tick_every: ps(&s.tick_every),
             heavy_fence: ps(&s.heavy_fence),
         }
     }

@@ -145,6 +145,8 @@ machine! {
         wake in 0.0, 1e6;
         /// Lines of the woken thread and of its run queue that the waker fetches meanwhile (a count).
         wake_lines in 0.0, 1000.0;
+        /// The same if the woken thread's CPU is on another socket and does the rest itself (a count).
+        queue_lines in 0.0, 1000.0;
         /// For each CPU looked at in search of an idle one.
         search in 0.0, 1e4;
         /// Interrupt to a CPU that is not polling for work.
@@ -163,6 +165,10 @@ machine! {
         exit_deep in 0.0, 1e9;
         /// A thread's first run on another CPU: what it has to fetch again.
         migrate in 0.0, 1e6;
+        /// A timer interrupt, on average; 0: there is none.
+        tick in 0.0, 1e6;
+        /// Time between two of them on a CPU; CPUs have them at different times.
+        tick_every in 1000.0, 1e9;
         /// A fence that reaches all CPUs that run the program.
         heavy_fence in 0.0, 1e6;
     }

@@ -322,6 +322,8 @@ impl Platform for Sim {
 
     fn park(me: &Me<Self>, deadline: Option<u64>) -> Wake {
         touch(token(me.slot()), Access::Rmw);
+        // On its way to sleep a thread can still be told to stay.
+        step(|engine| engine.spend(engine.layout.switch / 2));
         let why = wait(|engine| engine.park(true, deadline.map(|ns| ns.saturating_mul(NS))));
         let token = with(|engine| {
             let me = usize::from(engine.current);

@@ -264,6 +264,77 @@ fn a_token_wakes_and_is_not_lost() {
     assert!(outcome.idle_contended > Duration::ZERO);
 }
 
+/// How often a thread slept that was woken so long after it began to go to sleep.
+fn sleeps(machine: &Machine, woken_after: u64) -> u64 {
+    let until = |at: u64| Sim::relax((at - clock()) as u32);
+    let sleeper = move || {
+        until(10_000);
+        let me = Sim::enter().unwrap();
+        assert_eq!(Sim::park(&me, None), Wake::Notified);
+    };
+    let waker = move || {
+        until(10_000 + woken_after);
+        Sim::unpark(Slot::new(1).unwrap());
+    };
+    run(machine, SETUP, threads(vec![Box::new(sleeper), Box::new(waker)])).unwrap().wakes
+}
+
+#[test]
+fn a_thread_that_is_woken_on_its_way_to_sleep_stays() {
+    let machine = steady("cascadelake-2s");
+    let way = machine.scheduler.switch.value as u64 / 2;
+    assert_eq!([sleeps(&machine, way / 2), sleeps(&machine, way * 2)], [0, 1]);
+}
+
+/// What it costs to wake a thread that sleeps on this CPU.
+fn wake_up(machine: &Machine, placement: Placement) -> f64 {
+    let took = Rc::new(Cell::new(0));
+    let result = Rc::clone(&took);
+    let waker = move || {
+        Sim::relax(10_000);
+        let began = clock();
+        Sim::unpark(Slot::new(2).unwrap());
+        result.set(clock() - began);
+    };
+    let sleeper = || {
+        let me = Sim::enter().unwrap();
+        Sim::park(&me, None);
+    };
+    let bodies = threads(vec![Box::new(waker), Box::new(sleeper)]);
+    run(machine, Setup { placement, ..SETUP }, bodies).unwrap();
+    took.get() as f64
+}
+
+/// The thread's line is fetched, and more by their number, a quarter more or less: fewer where the other
+/// CPU finishes the wake-up itself.
+#[test]
+fn a_wake_up_across_sockets_is_left_to_the_other_cpu() {
+    let machine = steady("cascadelake-2s");
+    let (l, s) = (&machine.latency, &machine.scheduler);
+    for (placement, way, lines) in [
+        (Placement::Bound, l.cluster.value, s.wake_lines.value),
+        (Placement::BoundSpread, l.near.value, s.queue_lines.value),
+    ] {
+        let wanted = s.wake.value + (lines + 1.0) * way;
+        let seen = wake_up(&machine, placement);
+        assert!((seen / wanted - 1.0).abs() < 0.25, "{seen} ns, {wanted} expected");
+    }
+}
+
+#[test]
+fn timer_interrupts_take_their_time() {
+    let mut machine = steady("ivybridge-ex-8s");
+    let busy = |machine: &Machine| {
+        let body = || (0..1_000).for_each(|_| Sim::relax(100_000));
+        run(machine, SETUP, threads(vec![Box::new(body)])).unwrap().time.as_nanos() as f64
+    };
+    let (with, ticks) = (busy(&machine), 1e8 / machine.scheduler.tick_every.value);
+    let tick = std::mem::take(&mut machine.number_mut("scheduler.tick").unwrap().value);
+    let (each, without) = ((with - busy(&machine)) / ticks, busy(&machine));
+    assert!(without < 1.001e8, "{without}");
+    assert!((each / tick - 1.0).abs() < 0.05, "{each} ns, {tick} expected");
+}
+
 #[test]
 fn a_run_that_is_stuck_says_who_waits() {
     let sleeper = || {

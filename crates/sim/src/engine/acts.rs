@@ -10,6 +10,7 @@ use crate::lines::Access;
 impl Engine {
     /// Goes on at `at`.
     pub fn until(&mut self, at: Ps) -> bool {
+        let at = self.ticked(self.cpu(), self.now, at);
         let due = self.events.peek().map_or(self.limit, |Reverse(next)| next.at.min(self.limit));
         if at < due && !self.is_due(self.current, at) {
             self.now = at;
@@ -19,6 +20,20 @@ impl Engine {
         self.threads[usize::from(me)].why = Why::Done;
         self.push(at, me, What::Resume);
         true
+    }
+
+    /// When something ends that would end at `at` if no timer interrupt came to the CPU; it began at
+    /// `from`. Interrupts of the time before are over, but the last.
+    fn ticked(&mut self, cpu: u16, from: Ps, at: Ps) -> Ps {
+        let next = self.cpus[usize::from(cpu)].next_tick;
+        if at < next {
+            return at;
+        }
+        let every = self.layout.tick_every;
+        let last = at - (at - next) % every;
+        self.cpus[usize::from(cpu)].next_tick = last + every;
+        let takes = self.about(self.layout.tick);
+        if from < last { at + takes } else { at.max(last + takes) }
     }
 
     /// So much processor time, in which the thread may be preempted.
@@ -100,6 +115,8 @@ impl Engine {
 
     /// A spinner that is on no list any more goes on at `at`, on its CPU.
     pub(super) fn go_on(&mut self, thread: u16, why: Why, at: Ps) {
+        let cpu = self.threads[usize::from(thread)].cpu;
+        let at = self.ticked(cpu, at, at);
         let spinner = &mut self.threads[usize::from(thread)];
         debug_assert_eq!(spinner.state, State::Spinning);
         spinner.state = State::Running;
