@@ -132,7 +132,11 @@ impl<P: Platform, W: Policy> Default for RawRwLock<P, W> {
 }
 
 impl<P: Platform, W: Policy> RawRwLock<P, W> {
-    const S: Switches = W::SWITCHES;
+    const S: Switches = {
+        // A doze takes WAITERS down; a writer that sleeps again without the guard leaves it so.
+        assert!(!W::SWITCHES.looks_first || W::SWITCHES.doze_ns == policy::NEVER);
+        W::SWITCHES
+    };
     /// Whether anything asks who holds the lock.
     const HINTS: bool = Self::S.writers_spin || Self::S.readers_spin || Self::S.anti_starvation;
 

@@ -84,7 +84,7 @@ switches! {
     wake_all: bool = false, "P7", Value::Flag;
     /// Most readers that one wake-up grants to; 0: no limit.
     wake_cap: u32 = 0, "P7", Value::Number;
-    /// A woken writer that finds the lock held sleeps again, unless it may forbid stealing; off, from 5.16 on: it looks with the queue's guard in hand.
+    /// A woken writer that finds the lock held sleeps again, unless it may forbid stealing; off, from 5.16 on: it looks with the queue's guard in hand. Not together with `doze_ns`.
     looks_first: bool = true, "P19", Value::Flag;
     /// Readers give their count back and spin in the OSQ.
     readers_spin: bool = false, "P8", Value::Flag;
