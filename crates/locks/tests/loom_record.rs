@@ -88,6 +88,7 @@ fn stand_in_line(preemptions: usize, in_line: &'static [bool]) {
             let me = Model::enter().unwrap();
             for _ in 0..2 {
                 let guarded = record.acquire(in_line.then_some(&me));
+                // SAFETY: the guard is held; loom sees to it that nobody else is here.
                 section.with_mut(|n| unsafe { *n += 1 });
                 drop(guarded);
             }
@@ -103,6 +104,7 @@ fn stand_in_line(preemptions: usize, in_line: &'static [bool]) {
         for other in others {
             other.join().unwrap();
         }
+        // SAFETY: the other threads have ended.
         assert_eq!(shared.1.with(|n| unsafe { *n }), 2 * in_line.len());
         assert_eq!(record.line().load(Relaxed), 0, "somebody still stands in the line");
         record.acquire(None).leave(&shared.0);

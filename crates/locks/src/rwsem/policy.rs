@@ -219,7 +219,7 @@ presets! {
             reader_steals: ReaderSteal::Always
         };
     EarlyTransfer = "early-transfer", "posted in 2023: 5.11 with ownership given at wake-up":
-        V5_11 { early_transfer: true };
+        V5_11 { early_transfer: true, looks_first: false };
     Standard = "default", "the product: 5.11 with user-space waits":
         V5_11 {
             anti_starvation: false,

@@ -29,6 +29,7 @@ impl Engine {
         let now = self.now;
         let t = &mut self.threads[usize::from(thread)];
         t.ran += now - t.since;
+        let parked = t.state == State::Parked(true);
         let (cpu, watchers) = (t.cpu, std::mem::take(&mut t.watchers));
         let c = &mut self.cpus[usize::from(cpu)];
         c.stamp += 1;
@@ -41,7 +42,9 @@ impl Engine {
                 self.go_on(watcher, Why::Stopped, at);
             }
         }
-        self.dispatch(usize::from(cpu), self.layout.switch);
+        // One that waits for a token has spent half of its switch on the way: see `park`.
+        let spent = if parked { self.layout.switch / 2 } else { 0 };
+        self.dispatch(usize::from(cpu), self.layout.switch - spent);
     }
 
     /// A CPU without a thread takes the next, from its own queue or the nearest that has one.
