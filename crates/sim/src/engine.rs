@@ -88,12 +88,27 @@ pub(crate) struct Thread {
     /// Processor time.
     pub ran: Ps,
     since: Ps,
+    /// What it has had of its CPU by the scheduler's account, up to `since` if it runs.
+    virtual_ran: Ps,
+    /// When it goes on, if it runs.
+    resumes: Ps,
+    /// What was left until then when it was interrupted.
+    rest: Ps,
+}
+
+impl Thread {
+    /// What a running thread has had by now.
+    fn virtual_time(&self, now: Ps) -> Ps {
+        self.virtual_ran + (now - self.since)
+    }
 }
 
 struct Cpu {
     current: Option<u16>,
     queue: VecDeque<u16>,
     slice_end: Ps,
+    /// See [`Engine::floor`].
+    floor: Ps,
     idle_since: Ps,
     idle: Ps,
     /// Changes when a thread leaves the CPU.
@@ -170,6 +185,7 @@ impl Engine {
                 current: None,
                 queue: VecDeque::new(),
                 slice_end: 0,
+                floor: 0,
                 idle_since: 0,
                 idle: 0,
                 stamp: 0,
@@ -225,6 +241,9 @@ impl Engine {
             involuntary: 0,
             ran: 0,
             since: 0,
+            virtual_ran: 0,
+            resumes: 0,
+            rest: 0,
         });
         self.parked += 1;
         self.push(at, id, What::Deadline);
@@ -270,6 +289,12 @@ impl Engine {
         self.seq += 1;
         let epoch = self.threads[usize::from(thread)].epoch;
         self.events.push(Reverse(Event { at, seq: self.seq, thread, epoch, what }));
+    }
+
+    /// A running thread goes on at `at`.
+    fn resume(&mut self, thread: u16, at: Ps) {
+        self.threads[usize::from(thread)].resumes = at;
+        self.push(at, thread, What::Resume);
     }
 
     /// Moves the clock to the next resumption.
@@ -320,13 +345,14 @@ impl Engine {
                     self.go_on(id, Why::Deadline, self.now);
                 }
                 (What::Slice, State::Spinning) if self.is_wanted(id, self.now) => {
-                    self.unwatch(id, None);
                     let t = &mut self.threads[usize::from(id)];
                     if t.watch.resched {
+                        self.unwatch(id, None);
                         self.go_on(id, Why::Resched, self.now);
-                    } else {
+                    } else if !t.steady {
                         // It looks at its line again when it gets the CPU back.
                         t.involuntary += 1;
+                        self.unwatch(id, None);
                         self.make_ready(id, Why::Line);
                     }
                 }

@@ -110,6 +110,15 @@ pub fn clock() -> u64 {
     platform::with(|engine| engine.now / 1_000)
 }
 
+/// Nanoseconds that the running thread has spent on CPUs so far, spinning included.
+///
+/// # Panics
+///
+/// Outside of a simulated thread.
+pub fn cpu_time() -> u64 {
+    platform::with(|engine| engine.cpu_time() / 1_000)
+}
+
 /// A turn of a workload's loop: the machine's `core.turn`, and now and then `core.hitch` more.
 ///
 /// # Panics

@@ -141,6 +141,10 @@ machine! {
         switch in 0.0, 1e6;
         /// Time after which a thread gives way to one that waits for its CPU.
         slice in 1000.0, 1e9;
+        /// A thread that wakes counts as having had at most so much less than the others on its CPU.
+        credit in 0.0, 1e9;
+        /// A woken thread that has had so much less than the one on its CPU takes the CPU at once.
+        preempt in 0.0, 1e9;
         /// The waker's part of a wake-up, without what follows.
         wake in 0.0, 1e6;
         /// Lines of the woken thread and of its run queue that the waker fetches meanwhile (a count).

@@ -7,7 +7,9 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::time::Duration;
 
 use lockwright_platform::{Platform, Slot, Spin, Until, Wake, Word, Work};
-use lockwright_sim::{Machine, Outcome, Placement, Setup, Sim, SimWord, clock, run};
+use lockwright_sim::{
+    Machine, Outcome, Placement, Setup, Sim, SimWord, clock, cpu_time, run, without_preemption,
+};
 
 #[repr(align(64))]
 struct Aligned<T>(T);
@@ -234,6 +236,63 @@ fn a_spinner_gives_its_cpu_to_the_one_it_waits_for() {
         let outcome = run(&machine, SETUP, threads(vec![Box::new(spin), Box::new(set)])).unwrap();
         assert!(outcome.time < Duration::from_millis(10), "{outcome:?}");
     }
+}
+
+/// One CPU, two threads, and a third that has slept for longer than they ran: it does not wait for the
+/// end of a slice, nor of what the running thread is in the middle of.
+#[test]
+fn a_thread_that_slept_takes_the_cpu_at_once() {
+    let mut machine = machine("skylake-2s").restricted(1, 1);
+    machine.number_mut("topology.cores").unwrap().value = 1.0;
+    let mut latency = |preempt: f64| {
+        machine.number_mut("scheduler.preempt").unwrap().value = preempt;
+        let woken = Rc::new(Cell::new(0));
+        let hog = || Box::new(|| (0..10).for_each(|_| Sim::relax(4_000_000))) as Box<dyn FnOnce()>;
+        let sleeper = {
+            let woken = Rc::clone(&woken);
+            move || {
+                let begun = clock();
+                Sim::sleep(22_000_000);
+                woken.set(clock() - begun - 22_000_000);
+            }
+        };
+        run(&machine, SETUP, threads(vec![hog(), hog(), Box::new(sleeper)])).unwrap();
+        woken.get()
+    };
+    let (at_once, at_the_end) = (latency(4e6), latency(1e9));
+    assert!(at_once < 20_000, "{at_once}");
+    assert!(at_the_end > 100_000, "{at_the_end}");
+}
+
+/// A thread that must not be preempted keeps its CPU while it spins, whoever else wants it.
+#[test]
+fn a_spinner_without_preemption_keeps_its_cpu() {
+    let machine = machine("skylake-2s").restricted(1, 1);
+    let word = line(0);
+    let kept = Rc::new(Cell::new((0, 0)));
+    let mut all: Vec<Box<dyn FnOnce()>> = Vec::new();
+    let (spinner, spun) = (Rc::clone(&word), Rc::clone(&kept));
+    all.push(Box::new(move || {
+        without_preemption(|| {
+            let (had, begun) = (cpu_time(), clock());
+            Sim::spin_while(&spinner.0, 1, 0, Acquire, Until::CHANGED);
+            spun.set((cpu_time() - had, clock() - begun));
+        });
+    }));
+    // Three for each CPU, and one of them sets the word after some slices.
+    for id in 0..3 * machine.cpus() {
+        let word = Rc::clone(&word);
+        all.push(Box::new(move || {
+            (0..100).for_each(|_| Sim::relax(100_000));
+            if id == 0 {
+                word.0.store(1, Release);
+            }
+        }));
+    }
+    run(&machine, SETUP, threads(all)).unwrap();
+    let (on_cpu, elapsed) = kept.get();
+    assert!(elapsed > 10_000_000, "{elapsed}");
+    assert!(on_cpu > elapsed * 9 / 10, "{on_cpu} of {elapsed}");
 }
 
 #[test]

@@ -18,7 +18,7 @@ impl Engine {
         }
         let me = self.current;
         self.threads[usize::from(me)].why = Why::Done;
-        self.push(at, me, What::Resume);
+        self.resume(me, at);
         true
     }
 
@@ -34,6 +34,13 @@ impl Engine {
         self.cpus[usize::from(cpu)].next_tick = last + every;
         let takes = self.about(self.layout.tick);
         if from < last { at + takes } else { at.max(last + takes) }
+    }
+
+    /// What the running thread has spent on CPUs so far.
+    pub fn cpu_time(&mut self) -> Ps {
+        let now = self.now;
+        let me = self.me();
+        me.ran + now - me.since
     }
 
     /// So much processor time, in which the thread may be preempted.
@@ -122,7 +129,7 @@ impl Engine {
         spinner.state = State::Running;
         spinner.epoch += 1;
         spinner.why = why;
-        self.push(at, thread, What::Resume);
+        self.resume(thread, at);
     }
 
     /// The running thread sleeps on its CPU until something of `watch` happens. `Some`: it has.

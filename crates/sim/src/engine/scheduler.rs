@@ -1,8 +1,9 @@
 //! Who runs where.
 //!
-//! A queue for each CPU; a thread that has run for a slice gives way to one that waits; a woken
-//! thread goes to the CPU it ran on, or to the nearest idle one; a CPU without work takes from the
-//! nearest queue that has some. A wake-up costs the waker the search, the lock of the other CPU's
+//! As the kernel's fair scheduler: a queue for each CPU, in the order of what each thread has had of it;
+//! one that has run for a slice gives way to one that waits; a woken thread goes to the CPU it ran on,
+//! or to the nearest idle one, and takes it at once if it has had that much less than who runs there; a
+//! CPU without work takes from the nearest queue that has some. A wake-up costs the waker the search, the lock of the other CPU's
 //! queue, for which wakers compete, and some lines more from there; and the woken the interrupt and
 //! the CPU's way out of its sleep. Across sockets the waker fetches fewer lines, and the other CPU
 //! does the rest. A thread on its way to sleep, half a switch, can still be told to stay. A timer
@@ -13,15 +14,58 @@ use crate::layout::{Distance, Ps};
 use crate::lines::Access;
 
 impl Engine {
-    /// A running thread goes to the end of its CPU's queue.
+    /// A running thread goes into its CPU's queue, but not to its head.
     pub(super) fn make_ready(&mut self, thread: u16, why: Why) {
+        let now = self.now;
         let t = &mut self.threads[usize::from(thread)];
         t.state = State::Ready(why);
         t.epoch += 1;
-        let cpu = usize::from(t.cpu);
-        self.cpus[cpu].queue.push_back(thread);
-        self.queued += 1;
+        let (cpu, had) = (usize::from(t.cpu), t.virtual_time(now));
+        self.enqueue(cpu, thread, had, 1);
         self.leave_cpu(thread);
+    }
+
+    /// Puts a thread that has had so much into a CPU's queue, behind those that have had no more, and
+    /// behind `least` others if so many are there.
+    fn enqueue(&mut self, cpu: usize, thread: u16, had: Ps, least: usize) {
+        let queue = &self.cpus[cpu].queue;
+        let before = |&other: &u16| self.threads[usize::from(other)].virtual_ran <= had;
+        let place = queue.partition_point(before).max(least.min(queue.len()));
+        self.cpus[cpu].queue.insert(place, thread);
+        self.queued += 1;
+    }
+
+    /// What the thread has had that has had least of a CPU; it never goes back.
+    fn floor(&mut self, cpu: usize) -> Ps {
+        let c = &self.cpus[cpu];
+        let current = c.current.map(|id| self.threads[usize::from(id)].virtual_time(self.now));
+        let first = c.queue.front().map(|&id| self.threads[usize::from(id)].virtual_ran);
+        let least = current.into_iter().chain(first).min();
+        let c = &mut self.cpus[cpu];
+        c.floor = c.floor.max(least.unwrap_or(0));
+        c.floor
+    }
+
+    /// A thread that does not run goes from one CPU to another, whose threads may have had more or less.
+    fn migrate(&mut self, thread: u16, from: usize, to: usize) {
+        if from != to {
+            let (from, to) = (self.floor(from), self.floor(to));
+            let t = &mut self.threads[usize::from(thread)];
+            t.virtual_ran = (t.virtual_ran + to).saturating_sub(from);
+        }
+    }
+
+    /// Takes the CPU from a thread in the middle of what it does, if it does not spin and may be
+    /// preempted; what it has not done yet it does later.
+    fn interrupt(&mut self, thread: u16) {
+        let t = &mut self.threads[usize::from(thread)];
+        if t.state != State::Running || t.steady {
+            return;
+        }
+        t.rest = t.resumes.saturating_sub(self.now);
+        t.involuntary += 1;
+        let why = t.why;
+        self.make_ready(thread, why);
     }
 
     /// The thread's state says already that it does not run.
@@ -29,6 +73,8 @@ impl Engine {
         let now = self.now;
         let t = &mut self.threads[usize::from(thread)];
         t.ran += now - t.since;
+        t.virtual_ran = t.virtual_time(now);
+        t.since = now;
         let parked = t.state == State::Parked(true);
         let (cpu, watchers) = (t.cpu, std::mem::take(&mut t.watchers));
         let c = &mut self.cpus[usize::from(cpu)];
@@ -68,6 +114,8 @@ impl Engine {
         match thread {
             Some(thread) => {
                 self.queued -= 1;
+                let from = usize::from(self.threads[usize::from(thread)].cpu);
+                self.migrate(thread, from, cpu);
                 self.place(thread, cpu, after + moved);
             }
             None => {
@@ -87,10 +135,11 @@ impl Engine {
         t.why = why;
         t.cpu = cpu as u16;
         t.since = self.now;
+        let rest = std::mem::take(&mut t.rest);
         let c = &mut self.cpus[cpu];
         c.current = Some(thread);
         c.slice_end = self.now + after + slice;
-        self.push(self.now + after, thread, What::Resume);
+        self.resume(thread, self.now + after + rest);
     }
 
     pub(super) fn note_contention(&mut self) {
@@ -136,13 +185,23 @@ impl Engine {
             let fetched = lines * l.latency[far as usize];
             cost += self.layout.wake + self.about(fetched) + (got - at);
         }
-        if self.cpus[cpu].current.is_some() {
-            self.cpus[cpu].queue.push_back(thread);
-            self.queued += 1;
+        self.migrate(thread, home, cpu);
+        let least = self.floor(cpu).saturating_sub(self.layout.credit);
+        let t = &mut self.threads[usize::from(thread)];
+        t.virtual_ran = t.virtual_ran.max(least);
+        let mine = t.virtual_ran;
+        if let Some(current) = self.cpus[cpu].current {
+            self.enqueue(cpu, thread, mine, 0);
+            let theirs = self.threads[usize::from(current)].virtual_time(self.now);
+            if theirs > mine + self.layout.preempt {
+                self.cpus[cpu].slice_end = self.now;
+                // The waker itself gives way at its next step.
+                if waker != Some(cpu) {
+                    self.interrupt(current);
+                }
+            }
             // A spinner there has to learn that somebody waits for its CPU.
-            if let Some(current) = self.cpus[cpu].current
-                && self.threads[usize::from(current)].state == State::Spinning
-            {
+            if self.threads[usize::from(current)].state == State::Spinning {
                 let at = self.cpus[cpu].slice_end.max(self.now);
                 self.push(at, current, What::Slice);
             }
