@@ -8,10 +8,12 @@
 //!
 //! *Differs from the kernel in*: the owner word holds a sequence number and a CPU, not a task;
 //! spinning ends after 25 us, which stands for "reschedule pending" where the platform cannot
-//! tell; wait list and wait lock are those of a [contention record](crate::record).
+//! tell; who waits long for the wait lock, a ticket lock as the kernel's was, yields, since in user
+//! space a holder may be preempted. As there, all of it is on one line, and the unlock that finds
+//! waiters keeps the mutex until its ticket's turn: in a crowd that is what makes a section long.
 //!
 //! *Guarantees*: mutual exclusion. *Does not guarantee*: any order or bound (starvation is
-//! possible), safe destruction by the next owner. *Cost*: 16 bytes; atomic operations on `count`
+//! possible), safe destruction by the next owner. *Cost*: 20 bytes; atomic operations on `count`
 //! as in the table below. *Waiting*: spin on the owner, then sleep in a FIFO. *Checked by*:
 //! `tests/count_mutex.rs` (the table, exactly), `tests/loom_count_mutex.rs`. *Use when*: you
 //! study it; use [`mutex`](crate::mutex) otherwise.
@@ -30,16 +32,17 @@
 //!
 //! ```text
 //! Edges
+//!  [count.wait]  Turn::drop: turn store Release -> wait_lock: turn load Acquire  publishes the wait list
 //!  [count.lock]  unlock: count add Release, unlock_slow: count store Release -> lock, spin, acquire_slow: count decrement, exchange, swap Acquire  publishes the critical section
 //! ```
 
 use core::marker::PhantomData;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use lockwright_platform::{Holder, Me, Pace, Platform, Shield, Spin, Until, Word, ZeroWord};
+use lockwright_platform::{Holder, Me, Pace, Platform, Shield, Slot, Spin, Until, Word, ZeroWord};
 
 use crate::osq;
-use crate::record::{Finally, Guarded, attach, state};
+use crate::record::{Finally, Queue};
 
 /// The three switches of commit 0dc8c730c9.
 pub trait Tests: 'static {
@@ -81,6 +84,11 @@ const WAITED_FOR: u32 = -1i32 as u32;
 const SPIN_NS: u64 = 25_000;
 /// Sleep of a waiter without a queue node.
 const NO_NODE_SLEEP_NS: u64 = 100_000;
+/// How long one waits for the wait lock, for each CPU on which somebody may stand before it, until it
+/// seems that a holder is preempted; how it waits then.
+const TURN_SPIN_NS: u64 = 2_000;
+const TURN_YIELDS: u32 = 10;
+const TURN_SLEEP_NS: u64 = 50_000;
 
 /// The count-word mutex. The protocol of `lock` and `unlock` is the caller's.
 pub struct CountMutex<P: Platform, T: Tests> {
@@ -88,7 +96,12 @@ pub struct CountMutex<P: Platform, T: Tests> {
     /// 0 none; else CPU + 1 in the low half, acquisitions in the high half.
     owner: P::Word<u32>,
     sequence: P::Word<u32>,
-    ctl: P::Word<u32>,
+    /// The wait lock: the ticket of who comes next, and whose turn it is.
+    next: P::Word<u16>,
+    turn: P::Word<u16>,
+    /// The wait list.
+    head: P::Word<u16>,
+    tail: P::Word<u16>,
     _tests: PhantomData<T>,
 }
 
@@ -105,7 +118,10 @@ impl<P: Platform, T: Tests> CountMutex<P, T> {
             count: Word::new(UNLOCKED),
             owner: Word::new(0),
             sequence: Word::new(0),
-            ctl: Word::new(0),
+            next: Word::new(0),
+            turn: Word::new(0),
+            head: Word::new(0),
+            tail: Word::new(0),
             _tests: PhantomData,
         }
     }
@@ -199,9 +215,8 @@ impl<P: Platform, T: Tests> CountMutex<P, T> {
         if self.spin() {
             return self.set_owner();
         }
-        let me = P::enter();
-        match me.as_ref().and_then(|me| Some((attach(&self.ctl, Some(me))?, me))) {
-            Some((guarded, me)) => self.acquire_queued(guarded, me),
+        match P::enter() {
+            Some(me) => self.acquire_queued(&me),
             // No node: the unlock that sees the negative count restores it, so a retry is safe.
             None => {
                 while !self.try_lock() {
@@ -256,64 +271,120 @@ impl<P: Platform, T: Tests> CountMutex<P, T> {
         P::spin_while(&self.owner, u32::MAX, owner, Relaxed, until) == Spin::Changed(0)
     }
 
-    /// One attempt under the guard: acquire if the word says 1, else publish "waiters exist".
+    /// One attempt under the wait lock: acquire if the word says 1, else publish "waiters exist".
     /// Both jobs are void where the word shows waiters already.
     fn acquire_slow(&self) -> bool {
-        // Ordering: Relaxed, hint (a count that shows waiters is not 1; under the guard nobody
+        // Ordering: Relaxed, hint (a count that shows waiters is not 1; under the wait lock nobody
         // but an unlock can raise it, which then wakes the first waiter)
         if T::BEFORE_SLOW_XCHG && Self::shows_waiters(self.count.load(Relaxed)) {
             return false;
         }
-        // Ordering: AcqRel, [count.lock]: pairs with the releases in unlock()
-        self.count.swap(WAITED_FOR, AcqRel) == UNLOCKED
+        // Ordering: Acquire, [count.lock]: pairs with the releases in unlock()
+        self.count.swap(WAITED_FOR, Acquire) == UNLOCKED
     }
 
-    fn acquire_queued(&self, guarded: Guarded<P>, me: &Me<P>) {
-        let record = guarded.record();
-        guarded.push_back(me.slot(), state::WAITING);
-        let mut guarded = guarded;
+    fn acquire_queued(&self, me: &Me<P>) {
+        let mut turn = self.wait_lock();
+        turn.queue().push_back(me.slot());
         let mut acquired = self.acquire_slow();
         while !acquired {
             acquired = self.acquire_slow();
             if !acquired {
-                drop(guarded);
+                drop(turn);
                 P::park(me, None);
-                guarded = record.acquire(Some(me));
+                turn = self.wait_lock();
             }
         }
-        guarded.remove(me.slot());
+        turn.queue().remove(me.slot());
         self.set_owner();
-        if guarded.first().is_none() {
-            // May erase a decrement of a locker that is on its way to the guard (race 24): that
-            // one reads 0 under the guard, and publishes -1 again.
+        if turn.first().is_none() {
+            // May erase a decrement of a locker that is on its way to the wait lock (race 24): that
+            // one reads 0 under it, and publishes -1 again.
             // Ordering: Relaxed, owner-only (no release: the section has just begun)
-            self.count.store(LOCKED, Relaxed);
+            self.set_count(LOCKED, Relaxed);
         }
-        guarded.leave(&self.ctl);
     }
 
     /// Wakes the first waiter but leaves it in the queue: anybody may take the lock before it.
     #[cold]
     fn unlock_slow(&self) {
-        let me = P::enter();
         let _shield = Shield::<P>::up();
-        let Some(guarded) = attach(&self.ctl, me.as_ref()) else {
-            // Ordering: Release, [count.lock]: pairs with the acquisitions
-            return self.count.store(UNLOCKED, Release);
-        };
+        let turn = self.wait_lock();
         // Ordering: Release, [count.lock]: pairs with the acquisitions
-        self.count.store(UNLOCKED, Release);
-        let first = guarded.first();
-        guarded.leave(&self.ctl);
-        if let Some(first) = first {
+        self.set_count(UNLOCKED, Release);
+        // Under the wait lock, as in the kernel: the waiter cannot go before it is woken.
+        if let Some(first) = turn.first() {
             P::unpark(first);
         }
+    }
+
+    /// A plain store. In the model it is an exchange: loom does not know that an exchange which read what
+    /// a store overwrites comes before that store, and would find deadlocks that cannot be.
+    fn set_count(&self, count: u32, order: core::sync::atomic::Ordering) {
+        if cfg!(loom) {
+            self.count.swap(count, order);
+        } else {
+            self.count.store(count, order);
+        }
+    }
+
+    fn wait_lock(&self) -> Turn<'_, P, T> {
+        // Ordering: Relaxed, sequence (decides nothing but the ticket: [count.wait] acquires)
+        let ticket = self.next.fetch_add(1, Relaxed);
+        for look in 0u32.. {
+            // Ordering: Acquire, [count.wait]: pairs with the store in Turn::drop()
+            let turn = self.turn.load(Acquire);
+            if turn == ticket {
+                return Turn { mutex: self, ticket };
+            }
+            if !self.await_turn(turn) {
+                if look < TURN_YIELDS { P::yield_now() } else { P::sleep(TURN_SLEEP_NS) }
+            }
+        }
+        unreachable!("the loop has no end")
+    }
+
+    /// Waits while it is this ticket's turn; false if that lasts too long.
+    fn await_turn(&self, turn: u16) -> bool {
+        let mut until = Until::CHANGED;
+        // A kernel's spinlock is never given up: its holder is not preempted.
+        if !P::TELLS_RESCHED {
+            let ns = TURN_SPIN_NS * (u64::from(P::spinner_cap()) + 1);
+            until = until.deadline(P::ticks() + P::ticks_of(ns));
+        }
+        // Ordering: Relaxed, hint (re-checked by wait_lock)
+        matches!(P::spin_while(&self.turn, u16::MAX, turn, Relaxed, until), Spin::Changed(_))
+    }
+}
+
+/// The wait lock, held.
+struct Turn<'a, P: Platform, T: Tests> {
+    mutex: &'a CountMutex<P, T>,
+    ticket: u16,
+}
+
+impl<P: Platform, T: Tests> Turn<'_, P, T> {
+    fn queue(&self) -> Queue<'_, P> {
+        Queue { head: &self.mutex.head, tail: &self.mutex.tail }
+    }
+
+    fn first(&self) -> Option<Slot> {
+        // Ordering: Relaxed, sequence (inside the wait lock, [count.wait])
+        Slot::new(self.mutex.head.load(Relaxed))
+    }
+}
+
+impl<P: Platform, T: Tests> Drop for Turn<'_, P, T> {
+    fn drop(&mut self) {
+        // Ordering: Release, [count.wait]: pairs with the load in wait_lock()
+        self.mutex.turn.store(self.ticket.wrapping_add(1), Release);
     }
 }
 
 impl<P: Platform, T: Tests> CountMutex<P, T>
 where
     P::Word<u32>: ZeroWord + HasOne,
+    P::Word<u16>: ZeroWord,
 {
     /// An unlocked mutex, as a constant.
     #[allow(clippy::declare_interior_mutable_const)]
@@ -321,7 +392,10 @@ where
         count: HasOne::ONE,
         owner: ZeroWord::ZERO,
         sequence: ZeroWord::ZERO,
-        ctl: ZeroWord::ZERO,
+        next: ZeroWord::ZERO,
+        turn: ZeroWord::ZERO,
+        head: ZeroWord::ZERO,
+        tail: ZeroWord::ZERO,
         _tests: PhantomData,
     };
 }

@@ -22,15 +22,17 @@
 //! Edges
 //!  [record.guard]  Guarded::drop: guard store Release -> acquire, try_acquire: guard exchange Acquire  publishes the queue and the policy's words
 //!  [record.attach] attach: control word exchange Release -> users of the index: control word load Acquire  publishes the emptied record
-//!  [record.head]   Guarded::push_back, remove: head store Release -> first: head load Acquire  publishes the waiter's node
+//!  [record.head]   Queue::push_back, push_front, remove: head store Release -> first: head load Acquire  publishes the waiter's node
 //!  [record.crowd]  attach_new: crowd store Release -> join: crowd load Acquire  publishes that the lock served before names the record no more
 //!  [record.left]   leave_spinning: crowd fetch_sub Release -> settle: crowd load Acquire  publishes the spinner's last use of the record
 //! ```
 
 mod crowd;
 mod guard;
+mod queue;
 
 pub use crowd::join_spinners;
+pub(crate) use queue::Queue;
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -224,17 +226,9 @@ fn attach_new<P: Platform>(control: &P::Word<u32>) -> Option<Option<Guarded<'sta
     Some(None)
 }
 
-fn record_of<P: Platform>(slot: Slot) -> &'static lockwright_platform::ThreadRecord<P> {
-    P::thread_record(slot)
-}
-
-fn link<P: Platform>(slot: Slot, word: usize) -> &'static P::Word<u32> {
-    &record_of::<P>(slot).words[word]
-}
-
 /// The state word of a waiter's node.
 pub fn waiter_state<P: Platform>(slot: Slot) -> &'static P::Word<u32> {
-    link::<P>(slot, node::STATE)
+    queue::word::<P>(slot, node::STATE)
 }
 
 impl<P: Platform> Guarded<'_, P> {
@@ -264,72 +258,33 @@ impl<P: Platform> Guarded<'_, P> {
 
     /// Appends a waiter; true if it is first.
     pub fn push_back(&self, slot: Slot, state: u32) -> bool {
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
-        let last = self.record.tail().load(Relaxed);
         self.set_length(1);
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
         waiter_state::<P>(slot).store(state, Relaxed);
-        link::<P>(slot, node::NEXT).store(0, Relaxed);
-        link::<P>(slot, node::PREV).store(u32::from(last), Relaxed);
-        self.record.tail().store(slot.get(), Relaxed);
-
-        match Slot::new(last) {
-            Some(last) => {
-                // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-                link::<P>(last, node::NEXT).store(u32::from(slot.get()), Relaxed);
-                false
-            }
-            None => {
-                // Ordering: Release, [record.head]: pairs with the load in first()
-                self.record.head().store(slot.get(), Release);
-                true
-            }
-        }
+        self.queue().push_back(slot)
     }
 
     /// Puts a waiter before all others.
     pub fn push_front(&self, slot: Slot, state: u32) {
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
-        let first = self.record.head().load(Relaxed);
         self.set_length(1);
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
         waiter_state::<P>(slot).store(state, Relaxed);
-        link::<P>(slot, node::NEXT).store(u32::from(first), Relaxed);
-        link::<P>(slot, node::PREV).store(0, Relaxed);
-
-        match Slot::new(first) {
-            // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-            Some(first) => link::<P>(first, node::PREV).store(u32::from(slot.get()), Relaxed),
-            // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-            None => self.record.tail().store(slot.get(), Relaxed),
-        }
-        // Ordering: Release, [record.head]: pairs with the load in first()
-        self.record.head().store(slot.get(), Release);
+        self.queue().push_front(slot);
     }
 
     /// Takes a waiter out of the queue, wherever it stands.
     pub fn remove(&self, slot: Slot) {
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
-        let next = link::<P>(slot, node::NEXT).load(Relaxed);
-        let prev = link::<P>(slot, node::PREV).load(Relaxed);
         self.set_length(u32::MAX);
-
-        match Slot::new(next as u16) {
-            // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-            Some(next) => link::<P>(next, node::PREV).store(prev, Relaxed),
-            // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-            None => self.record.tail().store(prev as u16, Relaxed),
-        }
-        match Slot::new(prev as u16) {
-            // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-            Some(prev) => link::<P>(prev, node::NEXT).store(next, Relaxed),
-            // Ordering: Release, [record.head]: pairs with the load in first()
-            None => self.record.head().store(next as u16, Release),
-        }
+        self.queue().remove(slot);
     }
 
     /// The waiter behind `slot`.
     pub fn next(&self, slot: Slot) -> Option<Slot> {
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-        Slot::new(link::<P>(slot, node::NEXT).load(Relaxed) as u16)
+        queue::next::<P>(slot)
+    }
+
+    fn queue(&self) -> Queue<'static, P> {
+        Queue { head: self.record.head(), tail: self.record.tail() }
     }
 
     fn set_length(&self, plus: u32) {

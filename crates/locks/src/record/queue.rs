@@ -1,0 +1,89 @@
+//! A list of waiters: links in their nodes, head and tail in the record or lock it belongs to. All of it
+//! changes only under one small lock of the owner; the head may be read without. Edges: see the parent
+//! module.
+
+use core::sync::atomic::Ordering::{Relaxed, Release};
+
+use lockwright_platform::{Platform, Slot, Word};
+
+use super::node;
+
+/// The ends of a list, for as long as the lock over it is held.
+pub struct Queue<'a, P: Platform> {
+    /// The first waiter's slot, or 0.
+    pub head: &'a P::Word<u16>,
+    /// The last one's.
+    pub tail: &'a P::Word<u16>,
+}
+
+/// A word of a waiter's node.
+pub fn word<P: Platform>(slot: Slot, word: usize) -> &'static P::Word<u32> {
+    &P::thread_record(slot).words[word]
+}
+
+/// The waiter behind `slot`.
+pub fn next<P: Platform>(slot: Slot) -> Option<Slot> {
+    // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+    Slot::new(word::<P>(slot, node::NEXT).load(Relaxed) as u16)
+}
+
+impl<P: Platform> Queue<'_, P> {
+    /// Appends a waiter; true if it is first.
+    pub fn push_back(&self, slot: Slot) -> bool {
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
+        let last = self.tail.load(Relaxed);
+        word::<P>(slot, node::NEXT).store(0, Relaxed);
+        word::<P>(slot, node::PREV).store(u32::from(last), Relaxed);
+        self.tail.store(slot.get(), Relaxed);
+
+        match Slot::new(last) {
+            Some(last) => {
+                // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+                word::<P>(last, node::NEXT).store(u32::from(slot.get()), Relaxed);
+                false
+            }
+            None => {
+                // Ordering: Release, [record.head]: pairs with the load in first()
+                self.head.store(slot.get(), Release);
+                true
+            }
+        }
+    }
+
+    /// Puts a waiter before all others.
+    pub fn push_front(&self, slot: Slot) {
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
+        let first = self.head.load(Relaxed);
+        word::<P>(slot, node::NEXT).store(u32::from(first), Relaxed);
+        word::<P>(slot, node::PREV).store(0, Relaxed);
+
+        match Slot::new(first) {
+            // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+            Some(first) => word::<P>(first, node::PREV).store(u32::from(slot.get()), Relaxed),
+            // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+            None => self.tail.store(slot.get(), Relaxed),
+        }
+        // Ordering: Release, [record.head]: pairs with the load in first()
+        self.head.store(slot.get(), Release);
+    }
+
+    /// Takes a waiter out of the list, wherever it stands.
+    pub fn remove(&self, slot: Slot) {
+        // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
+        let next = word::<P>(slot, node::NEXT).load(Relaxed);
+        let prev = word::<P>(slot, node::PREV).load(Relaxed);
+
+        match Slot::new(next as u16) {
+            // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+            Some(next) => word::<P>(next, node::PREV).store(prev, Relaxed),
+            // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+            None => self.tail.store(prev as u16, Relaxed),
+        }
+        match Slot::new(prev as u16) {
+            // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+            Some(prev) => word::<P>(prev, node::NEXT).store(next, Relaxed),
+            // Ordering: Release, [record.head]: pairs with the load in first()
+            None => self.head.store(next as u16, Release),
+        }
+    }
+}
