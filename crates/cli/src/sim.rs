@@ -116,7 +116,7 @@ fn workload(args: &SweepArgs) -> Workload {
         Kind::CreatePrivate => directory(Pattern::PrivateWrite),
         Kind::ListShared => directory(Pattern::SharedRead),
         Kind::Torture => Workload::Torture { long_hold_ms: args.long_hold, outside_ns: 0 },
-        Kind::Users => Workload::Users { locks: 16, inside_ns: 2_500, outside_ns: 60_000 },
+        Kind::Users => Workload::Users { inside_ns: 2_500, outside_ns: 120_000 },
     }
 }
 

@@ -182,7 +182,7 @@ pub enum Kind {
     Torture,
     /// 32,768 short reads, then two writes, of each thread
     PageFault,
-    /// Users of sixteen mutexes, one of which is hot
+    /// Users that work for 120 us, then take the mutex that all share for 2.5 us
     Users,
     /// Parents that fork and wait, two threads each, with five writes of each under one lock
     Forks,

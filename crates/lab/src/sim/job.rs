@@ -9,7 +9,8 @@ use lockwright_locks::events::Event;
 use lockwright_locks::seqcount::SeqCount;
 use lockwright_platform::{Platform, Word, Work};
 use lockwright_sim::{
-    Distance, Machine, Outcome, Placement, Setup, Sim, Stuck, run, without_preemption,
+    Distance, Machine, Outcome, Placement, Setup, Sim, Stuck, clock, cpu_time, run,
+    without_preemption,
 };
 use lockwright_workloads::directory::Operation;
 use lockwright_workloads::mutex_bench::{self, BenchMutex, Rhythm};
@@ -90,6 +91,8 @@ pub struct SimSample {
     pub idle_contended: f64,
     /// Share that was idle.
     pub idle: f64,
+    /// Share of the threads' processor time that went into slow acquisitions (of users only).
+    pub slow: Option<f64>,
     /// Lock events that occurred.
     pub events: Vec<(&'static str, u64)>,
     /// Hash of the run.
@@ -287,6 +290,30 @@ impl Check {
     }
 }
 
+/// Processor time that goes into slow acquisitions.
+#[derive(Default)]
+struct SlowShare {
+    slow: Cell<u64>,
+    all: Cell<u64>,
+}
+
+impl SlowShare {
+    /// No acquisition without waiting takes so long.
+    const SLOW_NS: u64 = 1_000;
+
+    /// A turn of a user: its acquisition and all of it, in nanoseconds of processor time.
+    fn add(&self, acquisition: u64, all: u64) {
+        if acquisition > Self::SLOW_NS {
+            self.slow.set(self.slow.get() + acquisition);
+        }
+        self.all.set(self.all.get() + all);
+    }
+
+    fn share(&self) -> Option<f64> {
+        (self.all.get() > 0).then(|| self.slow.get() as f64 / self.all.get() as f64)
+    }
+}
+
 /// What the counters of all of them hold.
 fn found<L: BenchRwLock>(locks: &[L]) -> u64 {
     let value = |counter: &AtomicU64| counter.load(std::sync::atomic::Ordering::Relaxed);
@@ -327,26 +354,22 @@ fn spec_of(job: &Job) -> RwSpec {
 ///
 /// If the workload is one of reader-writer locks.
 pub fn mutex<M: BenchMutex + 'static>(job: &Job) -> Result<SimSample, Stuck> {
-    let many = match job.workload {
-        Workload::Users { locks, .. } => locks as usize,
-        _ => 1,
-    };
-    let used = |_| Used { lock: M::new(), kernel: job.kernel };
-    let locks: Rc<Vec<Used<M>>> = Rc::new((0..many).map(used).collect());
+    let lock = Rc::new(Used { lock: M::new(), kernel: job.kernel });
+    let slow = Rc::new(SlowShare::default());
     let check = Rc::new(Check { left: Cell::new(job.threads), ..Check::default() });
     let inside = Rc::new(Alone(<Sim as Platform>::Word::<u32>::new(0)));
     let families = families(job);
+    let warm = job.warmup.as_nanos() as u64;
     let bodies = |id: usize, tally: Tally| {
-        let (locks, check) = (Rc::clone(&locks), Rc::clone(&check));
+        let (lock, check, slow) = (Rc::clone(&lock), Rc::clone(&check), Rc::clone(&slow));
         let family = Rc::clone(&families[id / 2]);
         let workload = job.workload;
         let mut rng = fastrand::Rng::with_seed(job.seed << 16 | id as u64);
         let body: Box<dyn FnOnce()> = match workload {
             Workload::Mutex { load, outside } => Box::new(move || {
                 let rhythm = Rhythm::steady(load, outside);
-                let own =
-                    mutex_bench::sections::<_, Sim>(&locks[0], rhythm, |done| tally.over(done));
-                check.end(own, || sum(&locks));
+                let own = mutex_bench::sections::<_, Sim>(&*lock, rhythm, |done| tally.over(done));
+                check.end(own, || lock.with(|counter| *counter));
             }),
             Workload::Torture { long_hold_ms, outside_ns } => {
                 let writers = job.threads as u32;
@@ -356,21 +379,26 @@ pub fn mutex<M: BenchMutex + 'static>(job: &Job) -> Result<SimSample, Stuck> {
                 let inside = Rc::clone(&inside);
                 Box::new(move || {
                     let (seed, over) = (rng.u64(..1 << 32), |done| tally.over(done));
-                    let all = torture.write::<_, Sim>(&locks[0], &inside.0, seed, over);
+                    let all = torture.write::<_, Sim>(&*lock, &inside.0, seed, over);
                     check.fail(all.failed);
-                    check.end(all.writes, || sum(&locks));
+                    check.end(all.writes, || lock.with(|counter| *counter));
                 })
             }
             Workload::Users { inside_ns, outside_ns, .. } => Box::new(move || {
                 let mut own = 0;
                 loop {
+                    let begun = cpu_time();
                     Sim::relax(rng.u32(outside_ns / 2..=outside_ns * 3 / 2));
-                    let lock = if rng.bool() { 0 } else { rng.usize(..locks.len()) };
-                    locks[lock].with(|counter| {
-                        let before = *counter;
+                    let asked = cpu_time();
+                    let got = lock.with(|counter| {
+                        let (got, before) = (cpu_time(), *counter);
                         Sim::relax(rng.u32(inside_ns / 2..=inside_ns * 3 / 2));
                         *counter = before + 1;
+                        got
                     });
+                    if clock() >= warm {
+                        slow.add(got - asked, cpu_time() - begun);
+                    }
                     own += 1;
                     // A job of some forty sections ends; its successor is new to the scheduler.
                     if rng.u32(..40) == 0 {
@@ -380,19 +408,19 @@ pub fn mutex<M: BenchMutex + 'static>(job: &Job) -> Result<SimSample, Stuck> {
                         break;
                     }
                 }
-                check.end(own, || sum(&locks));
+                check.end(own, || lock.with(|counter| *counter));
             }),
             Workload::Forks { sections, inside_ns, outside_ns } => Box::new(move || {
                 let turn = forks::Turn { sections, inside_ns, outside_ns };
                 let section = |ns| {
-                    locks[0].with(|counter| {
+                    lock.with(|counter| {
                         let before = *counter;
                         Sim::relax(ns);
                         *counter = before + 1;
                     });
                 };
                 let own = forks::live(&family, id.is_multiple_of(2), turn, rng, &tally, section);
-                check.end(own, || sum(&locks));
+                check.end(own, || lock.with(|counter| *counter));
             }),
             Workload::Rw { .. } | Workload::PageFault { .. } | Workload::Directory { .. } => {
                 unreachable!("a workload of reader-writer locks")
@@ -407,11 +435,7 @@ pub fn mutex<M: BenchMutex + 'static>(job: &Job) -> Result<SimSample, Stuck> {
             "the lock let two threads in: {lost} lost updates, {failed} sections with company"
         )));
     }
-    Ok(sample(job, &outcome, &counts, 0))
-}
-
-fn sum<M: BenchMutex>(locks: &[M]) -> u64 {
-    locks.iter().map(|lock| lock.with(|counter| *counter)).sum()
+    Ok(SimSample { slow: slow.share(), ..sample(job, &outcome, &counts, 0) })
 }
 
 /// One for each two threads.
@@ -454,6 +478,7 @@ fn sample(job: &Job, outcome: &Outcome, counts: &[(u64, u64)], split: usize) -> 
         switches: (each(outcome.voluntary_switches), each(outcome.involuntary_switches)),
         idle_contended: outcome.idle_contended.as_secs_f64() / all,
         idle: outcome.idle.as_secs_f64() / all,
+        slow: None,
         events: events.filter(|event| event.1 > 0).collect(),
         trace: format!("{:016x}", outcome.trace),
         engine_events: outcome.events,

@@ -1,6 +1,7 @@
 //! The laboratory on a simulated machine: which lock, what it is put through, what came out, and
 //! the published results it is held against.
 
+mod aim7;
 pub mod batch;
 mod forks;
 pub mod host;

@@ -194,6 +194,15 @@ fn verdicts(name: &str, cells: &[Cell]) -> Vec<Verdict> {
                 large.iter().all(|gain| (1.7..=8.0).contains(gain)),
             );
         }
+        "mutex-slowpath-time" => {
+            let [before, after] =
+                ["before_percent", "after_percent"].map(|column| get("8 nodes", column));
+            say(
+                "on 8 nodes tens of percent of the time are in the slow path before, under 5 after",
+                format!("{before:.1} and {after:.1} %"),
+                before >= 10.0 && after < 5.0,
+            );
+        }
         "rwsem-ivybridge-ex-mixed" => {
             let row = |threads: u32| format!("{threads} threads");
             let timed = |threads| get(&row(threads), "time_based_spinning");

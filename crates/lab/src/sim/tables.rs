@@ -6,6 +6,7 @@ use lockwright_sim::{Machine, Placement};
 use lockwright_workloads::directory::Pattern;
 use lockwright_workloads::rw_bench::Mix;
 
+use super::aim7;
 use super::batch::{Result, Task};
 use super::job::Job;
 use super::subjects::{SimSubject, subject};
@@ -27,6 +28,8 @@ pub(super) enum Figure {
     Ratio,
     /// Voluntary switches per operation as a ratio to those of the row's first column.
     Switches,
+    /// Percentage of the processor time that went into slow acquisitions.
+    Slow,
     /// Share of the CPUs that was busy, as a ratio to that of the row's first column.
     Busy,
 }
@@ -55,6 +58,7 @@ impl Figure {
                 60.0 / (1.0 / (result.kops * 1e3) + long)
             }
             Figure::Ratio => result.kops / first.kops,
+            Figure::Slow => 100.0 * result.mean(|s| s.slow.unwrap_or(f64::NAN)),
             Figure::Switches => result.mean(|s| s.switches.0) / first.mean(|s| s.switches.0),
             Figure::Busy => (1.0 - result.mean(|s| s.idle)) / (1.0 - first.mean(|s| s.idle)),
         }
@@ -81,7 +85,7 @@ pub(super) struct Sheet {
 }
 
 impl Sheet {
-    fn run(&mut self, task: Task) -> usize {
+    pub fn run(&mut self, task: Task) -> usize {
         self.tasks.push(task);
         self.tasks.len() - 1
     }
@@ -99,7 +103,7 @@ pub(super) struct Source {
 /// The rows of a table, by column name.
 pub(super) struct Rows {
     header: Vec<String>,
-    rows: Vec<Vec<String>>,
+    pub rows: Vec<Vec<String>>,
     /// The lines of comment at its head.
     pub notes: Vec<String>,
 }
@@ -116,17 +120,17 @@ impl Rows {
         Rows { header, rows, notes }
     }
 
-    fn text(&self, row: usize, column: &str) -> &str {
+    pub fn text(&self, row: usize, column: &str) -> &str {
         let column = self.header.iter().position(|name| name == column);
         &self.rows[row][column.expect("a column of the table")]
     }
 
-    fn number(&self, row: usize, column: &str) -> Option<f64> {
+    pub fn number(&self, row: usize, column: &str) -> Option<f64> {
         self.text(row, column).parse().ok()
     }
 }
 
-fn machine(name: &str) -> Machine {
+pub(super) fn machine(name: &str) -> Machine {
     Machine::built_in().into_iter().find(|machine| machine.name == name).expect("built in")
 }
 
@@ -134,7 +138,7 @@ fn lock(name: &str) -> &'static SimSubject {
     subject(name).expect("a lock of this project")
 }
 
-fn task(
+pub(super) fn task(
     lock_name: &str,
     machine: &Machine,
     placement: Placement,
@@ -200,7 +204,7 @@ fn by_policy(
     sheet
 }
 
-fn ms(quick: bool, full: u64) -> u64 {
+pub(super) fn ms(quick: bool, full: u64) -> u64 {
     if quick { full / 5 } else { full }
 }
 
@@ -359,30 +363,6 @@ fn lkp(rows: &Rows, quick: bool) -> Sheet {
 }
 
 /// AIM7's users on some of the nodes: the change by testing before writing.
-fn aim7(rows: &Rows, quick: bool) -> Sheet {
-    let workload = Workload::Users { locks: 16, inside_ns: 2_500, outside_ns: 60_000 };
-    let mut sheet = Sheet::default();
-    for row in 0..rows.rows.len() {
-        let number = |column| rows.number(row, column).expect("a number");
-        let threading = rows.text(row, "hyperthreading");
-        let threads = if threading == "on" { 2 } else { 1 };
-        let machine = machine("westmere-ex-8s").restricted(number("nodes") as usize, threads);
-        let [first, run] = ["mutex-2013-before", "mutex-2013-after"].map(|lock| {
-            let ms = ms(quick, 200);
-            sheet.run(task(lock, &machine, Placement::Spread, workload, 1_500, ms))
-        });
-        sheet.plans.push(Plan {
-            row: format!("{} nodes, hyper-threading {threading}", rows.text(row, "nodes")),
-            column: "after/before",
-            published: number("jpm_after") / number("jpm_before"),
-            figure: Figure::Ratio,
-            task: run,
-            first,
-        });
-    }
-    sheet
-}
-
 macro_rules! csv {
     ($name:literal) => {
         include_str!(concat!("../../published/", $name, ".csv"))
@@ -393,10 +373,18 @@ macro_rules! csv {
 pub(super) static TABLES: &[Source] = &[
     Source {
         name: "mutex-aim7-high-systime",
-        csv: csv!("mutex-aim7-high-systime"),
-        about: "westmere-ex-8s less some of its nodes, 1,500 users of 16 mutexes, every other section under \
-                one of them, 2.5 us in 60 us (assumed), no preemption inside; ratios are compared",
-        plans: aim7,
+        csv: aim7::RATES,
+        about: "westmere-ex-8s less some of its nodes, 1,500 users of one mutex; a job takes the time that it \
+                took after the commit, and the mutex 290 times for 250 ns (fitted to the next table's row of \
+                four nodes), no preemption inside; ratios are compared",
+        plans: aim7::rates,
+    },
+    Source {
+        name: "mutex-slowpath-time",
+        csv: csv!("mutex-slowpath-time"),
+        about: "as above, no hyper-threading; the processor time that goes into acquisitions of over 1 us; \
+                four nodes are fitted",
+        plans: aim7::slow_path,
     },
     Source {
         name: "rwsem-ivybridge-ex-mixed",
@@ -457,7 +445,6 @@ pub(super) static TABLES: &[Source] = &[
 /// The tables that are not, and why.
 pub(super) static LEFT_OUT: &[(&str, &str)] = &[
     ("mutex-aim7-workloads", "the mixes of file-system jobs are not modelled"),
-    ("mutex-slowpath-time", "a share of a profile of the whole kernel"),
     ("osq-perf-bench-epoll", "the NUMA-aware queue is not built yet"),
     ("osq-unixbench", "the NUMA-aware queue is not built yet"),
     ("rwsem-boot-events", "booting and building a kernel are not modelled"),

@@ -46,11 +46,9 @@ pub enum Workload {
         /// Nanoseconds inside a write section.
         map_ns: u32,
     },
-    /// Jobs of a multi-user mix: each user works outside, then takes one of `locks` mutexes, the
-    /// first of them half of the time; now and then it ends, and a fresh one takes its place.
+    /// Users of a multi-user mix: each works outside, then takes the mutex that all share; now and
+    /// then one ends, and a fresh one takes its place.
     Users {
-        /// Mutexes.
-        locks: u32,
         /// Nanoseconds inside, on average.
         inside_ns: u32,
         /// Nanoseconds outside, on average.

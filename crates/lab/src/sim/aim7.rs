@@ -1,0 +1,77 @@
+//! AIM7's high_systime: rates, and shares of time in a mutex's slow path.
+
+use lockwright_sim::{Machine, Placement};
+
+use super::tables::{Figure, Plan, Rows, Sheet, machine, ms, task};
+use super::workload::Workload;
+
+/// The table of rates.
+pub(super) static RATES: &str = include_str!("../../published/mutex-aim7-high-systime.csv");
+
+/// AIM7's high_systime on some nodes of the machine: 1,500 users, whose only contended mutex is that of
+/// the memory areas which all of them inherit from one parent.
+///
+/// How much processor time a job takes there follows from the published rate after the commit, when hardly
+/// anybody waits; how often it takes the mutex, and for how long, is fitted to the two published shares of
+/// time in the slow path on four nodes. All else that comes out is a prediction.
+fn job(nodes: f64, threads: usize) -> (Machine, Workload) {
+    const ACQUISITIONS_PER_JOB: f64 = 290.0;
+    const INSIDE_NS: u32 = 250;
+    let rates = Rows::read(RATES);
+    let threading = if threads == 2 { "on" } else { "off" };
+    let row = (0..rates.rows.len()).find(|&row| {
+        rates.number(row, "nodes") == Some(nodes) && rates.text(row, "hyperthreading") == threading
+    });
+    let per_minute =
+        rates.number(row.expect("a row for these nodes"), "jpm_after").expect("a rate");
+    let machine = machine("westmere-ex-8s").restricted(nodes as usize, threads);
+    let job_ns = machine.cpus() as f64 * 60e9 / per_minute;
+    let outside_ns = (job_ns / ACQUISITIONS_PER_JOB) as u32;
+    (machine, Workload::Users { inside_ns: INSIDE_NS, outside_ns })
+}
+
+/// Runs it with the mutex before and after the commit.
+fn runs(sheet: &mut Sheet, nodes: f64, threads: usize, quick: bool) -> [usize; 2] {
+    let (machine, workload) = job(nodes, threads);
+    ["mutex-2013-before", "mutex-2013-after"].map(|lock| {
+        sheet.run(task(lock, &machine, Placement::Spread, workload, 1_500, ms(quick, 300)))
+    })
+}
+
+pub(super) fn rates(rows: &Rows, quick: bool) -> Sheet {
+    let mut sheet = Sheet::default();
+    for row in 0..rows.rows.len() {
+        let number = |column| rows.number(row, column).expect("a number");
+        let threading = rows.text(row, "hyperthreading");
+        let threads = if threading == "on" { 2 } else { 1 };
+        let [first, run] = runs(&mut sheet, number("nodes"), threads, quick);
+        sheet.plans.push(Plan {
+            row: format!("{} nodes, hyper-threading {threading}", rows.text(row, "nodes")),
+            column: "after/before",
+            published: number("jpm_after") / number("jpm_before"),
+            figure: Figure::Ratio,
+            task: run,
+            first,
+        });
+    }
+    sheet
+}
+
+pub(super) fn slow_path(rows: &Rows, quick: bool) -> Sheet {
+    let mut sheet = Sheet::default();
+    for row in 0..rows.rows.len() {
+        let nodes = rows.number(row, "nodes").expect("a number");
+        let runs = runs(&mut sheet, nodes, 1, quick);
+        for (column, run) in ["before_percent", "after_percent"].into_iter().zip(runs) {
+            sheet.plans.push(Plan {
+                row: format!("{nodes} nodes"),
+                column,
+                published: rows.number(row, column).expect("a number"),
+                figure: Figure::Slow,
+                task: run,
+                first: run,
+            });
+        }
+    }
+    sheet
+}
