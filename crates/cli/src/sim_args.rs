@@ -99,7 +99,8 @@ pub struct SweepArgs {
           value_parser = clap::value_parser!(u32).range(1..=800))]
     pub long_hold: u32,
 
-    /// From the attempt to take a lock to its release threads are not preempted, as in a kernel
+    /// As in a kernel: from the attempt to take a lock to its release threads are not preempted, and a
+    /// lock of the kernel's stages has its queue on its own line
     #[arg(long)]
     pub kernel: bool,
 

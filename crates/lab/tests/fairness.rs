@@ -68,7 +68,8 @@ fn longest_wait<W: Policy>(one_writes: bool, seed: u64) -> u64 {
             if one_writes { lock.0.while_writing(served) } else { lock.0.while_reading(served) }
         }
     }));
-    let setup = Setup { placement: Placement::Filled, seed, limit: Duration::from_secs(5) };
+    let setup =
+        Setup { placement: Placement::Filled, seed, limit: Duration::from_secs(5), one_line: None };
     run(&machine, setup, threads).unwrap();
     longest.get()
 }
@@ -121,7 +122,12 @@ fn ends<W: Policy>() {
                 }
             }));
         }
-        let setup = Setup { placement: Placement::Filled, seed, limit: Duration::from_secs(5) };
+        let setup = Setup {
+            placement: Placement::Filled,
+            seed,
+            limit: Duration::from_secs(5),
+            one_line: None,
+        };
         let outcome = run(&machine, setup, threads);
         assert!(outcome.is_ok(), "{}, seed {seed}: {}", W::NAME, outcome.err().unwrap());
     }

@@ -147,6 +147,8 @@ pub(crate) struct Engine {
     /// The clock must not pass this.
     pub limit: Ps,
     pub lines: Lines,
+    /// See [`Setup`](crate::Setup).
+    pub one_line: Option<usize>,
     pub rng: fastrand::Rng,
     pub threads: Vec<Thread>,
     cpus: Vec<Cpu>,
@@ -200,6 +202,7 @@ impl Engine {
             now: 0,
             limit,
             lines,
+            one_line: None,
             rng,
             threads: Vec::new(),
             idle_cpus: cpus.len(),

@@ -60,6 +60,9 @@ pub struct Setup {
     pub seed: u64,
     /// Simulated time after which a run that has not ended is stuck.
     pub limit: Duration,
+    /// The address of the only lock, if its contention record is to lie on its line, as a kernel's
+    /// lock has its queue and the queue's lock beside its count.
+    pub one_line: Option<usize>,
 }
 
 /// What a simulation yielded.
@@ -132,6 +135,18 @@ pub fn turn() {
     });
 }
 
+/// Choosing between read and write in a workload that mixes them: the machine's `core.choose`.
+///
+/// # Panics
+///
+/// Outside of a simulated thread.
+pub fn choose() {
+    platform::step(|engine| {
+        let time = engine.about(engine.layout.choose);
+        engine.spend(time)
+    });
+}
+
 /// Runs `f` as a kernel without preemption runs a system call: the calling thread gives up its CPU
 /// when it sleeps or yields, and not before. Spinners still learn that somebody wants the CPU.
 ///
@@ -174,6 +189,7 @@ pub fn run(
     let pinned = matches!(setup.placement, Placement::Bound | Placement::BoundSpread);
     let limit = setup.limit.as_nanos() as u64 * 1_000;
     let mut engine = Engine::new(layout, setup.seed, limit);
+    engine.one_line = setup.one_line;
     for id in 0..threads.len() {
         // Nobody starts in step.
         let at = engine.rng.u64(0..500_000);

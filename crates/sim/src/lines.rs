@@ -112,6 +112,12 @@ impl Lines {
         index
     }
 
+    /// From now on the line of `address` is that of `other`.
+    pub fn join(&mut self, address: usize, other: usize) {
+        let line = self.of(other);
+        self.index.insert(address >> 6, line);
+    }
+
     pub fn watch(&mut self, line: u32, thread: u16) {
         self.lines[line as usize].watchers.push(thread);
     }

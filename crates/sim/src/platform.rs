@@ -435,14 +435,23 @@ impl Platform for Sim {
     }
 
     fn claim_lock_record() -> Option<RecordId> {
-        RECORDS.with_borrow_mut(|records| {
+        let claimed = RECORDS.with_borrow_mut(|records| {
             let id = records.free_locks.pop().or_else(|| {
                 let id = u16::try_from(records.locks.len() + 1).ok()?;
                 records.locks.push(Box::leak(Box::default()));
                 Some(id)
             });
             id.and_then(Slot::new)
-        })
+        });
+        if let Some(id) = claimed {
+            let record = &raw const *Self::lock_record(id) as usize;
+            with(|engine| {
+                if let Some(lock) = engine.one_line {
+                    engine.lines.join(record, lock);
+                }
+            });
+        }
+        claimed
     }
 
     fn return_lock_record(id: RecordId) {

@@ -35,7 +35,8 @@ fn steady(name: &str) -> Machine {
     machine
 }
 
-const SETUP: Setup = Setup { placement: Placement::Bound, seed: 1, limit: Duration::from_secs(10) };
+const SETUP: Setup =
+    Setup { placement: Placement::Bound, seed: 1, limit: Duration::from_secs(10), one_line: None };
 
 fn threads(bodies: Vec<Box<dyn FnOnce()>>) -> Vec<Box<dyn FnOnce()>> {
     bodies
@@ -236,6 +237,32 @@ fn a_spinner_gives_its_cpu_to_the_one_it_waits_for() {
         let outcome = run(&machine, SETUP, threads(vec![Box::new(spin), Box::new(set)])).unwrap();
         assert!(outcome.time < Duration::from_millis(10), "{outcome:?}");
     }
+}
+
+/// Where the record of a lock lies on the lock's line, using it costs no transfer of its own.
+#[test]
+fn a_record_can_lie_on_its_locks_line() {
+    let transfers = |joined: bool| {
+        let lock = line(0);
+        let one_line = joined.then(|| &raw const *lock as usize);
+        let user = |turn: u64| {
+            let lock = Rc::clone(&lock);
+            let use_both = move || {
+                // The second claims the record that the first returned.
+                Sim::sleep(turn * 1_000_000);
+                let id = Sim::claim_lock_record().unwrap();
+                lock.0.fetch_add(1, Relaxed);
+                Sim::lock_record(id).words[0].fetch_add(1, Relaxed);
+                Sim::return_lock_record(id);
+            };
+            Box::new(use_both) as Box<dyn FnOnce()>
+        };
+        let bodies = threads(vec![user(0), user(1)]);
+        let outcome = run(&machine("skylake-2s"), Setup { one_line, ..SETUP }, bodies).unwrap();
+        outcome.traffic.transfers.iter().sum::<u64>()
+    };
+    assert_eq!(transfers(false), 2);
+    assert_eq!(transfers(true), 1);
 }
 
 /// One CPU, two threads, and a third that has slept for longer than they ran: it does not wait for the

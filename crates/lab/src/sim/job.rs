@@ -9,7 +9,7 @@ use lockwright_locks::events::Event;
 use lockwright_locks::seqcount::SeqCount;
 use lockwright_platform::{Platform, Word, Work};
 use lockwright_sim::{
-    Distance, Machine, Outcome, Placement, Setup, Sim, Stuck, clock, cpu_time, run,
+    Distance, Machine, Outcome, Placement, Setup, Sim, Stuck, choose, clock, cpu_time, run,
     without_preemption,
 };
 use lockwright_workloads::directory::Operation;
@@ -19,7 +19,7 @@ use lockwright_workloads::torture::Torture;
 use serde::Serialize;
 
 use super::forks::{self, Family};
-use super::tally::Tally;
+use super::tally::{SlowShare, Tally};
 use super::workload::Workload;
 
 /// One run.
@@ -33,6 +33,8 @@ pub struct Job {
     pub workload: Workload,
     /// From the attempt to take a lock to its release they are not preempted, as in a kernel.
     pub kernel: bool,
+    /// The contention record of the only lock lies on its line, as in a kernel.
+    pub one_line: bool,
     /// How many they are.
     pub threads: usize,
     /// Simulated time that is not counted.
@@ -161,12 +163,17 @@ pub fn rw<L: BenchRwLock + 'static>(job: &Job) -> Result<SimSample, Stuck> {
         let workload = job.workload;
         let seed = job.seed.wrapping_mul(0x1_0001).wrapping_add(id as u64);
         let body: Box<dyn FnOnce()> = match workload {
-            Workload::Rw { mix, load, outside, sleep_ns, .. } => {
+            Workload::Rw { mix, load, outside, sleep_ns, readers_percent } => {
                 let readers = spec.percent_of(id);
                 let block = mix.block();
                 Box::new(move || {
                     let body = RwBody { readers, block, load, outside, sleep_ns, seed };
-                    let over = |done: &RwThread| tally.over(done.reads + done.writes);
+                    let over = |done: &RwThread| {
+                        if mix != Mix::Dedicated && (1..100).contains(&readers_percent) {
+                            choose();
+                        }
+                        tally.over(done.reads + done.writes)
+                    };
                     let done = rw_bench::sections::<_, Sim>(&locks[0], body, over);
                     check.fail(done.torn());
                     check.end(done.writes, || found(&locks));
@@ -212,7 +219,8 @@ pub fn rw<L: BenchRwLock + 'static>(job: &Job) -> Result<SimSample, Stuck> {
         };
         body
     };
-    let (outcome, counts) = go(job, bodies)?;
+    let only = (many == 1).then(|| &raw const locks[0].lock as usize);
+    let (outcome, counts) = go(job, only, bodies)?;
     let (lost, torn) = (check.lost(), check.failed.get());
     if lost + torn > 0 {
         return Err(Stuck(format!(
@@ -253,7 +261,7 @@ pub fn seqcount(job: &Job) -> Result<SimSample, Stuck> {
         });
         body
     };
-    let (outcome, counts) = go(job, bodies)?;
+    let (outcome, counts) = go(job, None, bodies)?;
     Ok(sample(job, &outcome, &counts, counts.len()))
 }
 
@@ -287,30 +295,6 @@ impl Check {
 
     fn lost(&self) -> u64 {
         self.added.get().abs_diff(self.found.get())
-    }
-}
-
-/// Processor time that goes into slow acquisitions.
-#[derive(Default)]
-struct SlowShare {
-    slow: Cell<u64>,
-    all: Cell<u64>,
-}
-
-impl SlowShare {
-    /// No acquisition without waiting takes so long.
-    const SLOW_NS: u64 = 1_000;
-
-    /// A turn of a user: its acquisition and all of it, in nanoseconds of processor time.
-    fn add(&self, acquisition: u64, all: u64) {
-        if acquisition > Self::SLOW_NS {
-            self.slow.set(self.slow.get() + acquisition);
-        }
-        self.all.set(self.all.get() + all);
-    }
-
-    fn share(&self) -> Option<f64> {
-        (self.all.get() > 0).then(|| self.slow.get() as f64 / self.all.get() as f64)
     }
 }
 
@@ -428,7 +412,7 @@ pub fn mutex<M: BenchMutex + 'static>(job: &Job) -> Result<SimSample, Stuck> {
         };
         body
     };
-    let (outcome, counts) = go(job, bodies)?;
+    let (outcome, counts) = go(job, Some(&raw const lock.lock as usize), bodies)?;
     let (lost, failed) = (check.lost(), check.failed.get());
     if lost + failed > 0 {
         return Err(Stuck(format!(
@@ -443,8 +427,10 @@ fn families(job: &Job) -> Vec<Rc<Family>> {
     (0..job.threads.div_ceil(2)).map(|_| Rc::default()).collect()
 }
 
+/// `lock`: the address of the only one.
 fn go(
     job: &Job,
+    lock: Option<usize>,
     body: impl Fn(usize, Tally) -> Box<dyn FnOnce()>,
 ) -> Result<(Outcome, Vec<(u64, u64)>), Stuck> {
     let (warm, time) = (job.warmup.as_nanos() as u64, job.time.as_nanos() as u64);
@@ -455,7 +441,12 @@ fn go(
     });
     // After the time of a run all who wait must get their lock once more; in a storm that lasts.
     let limit = (job.warmup + job.time) * 4 + Duration::from_secs(30);
-    let setup = Setup { placement: job.placement, seed: job.seed, limit };
+    let setup = Setup {
+        placement: job.placement,
+        seed: job.seed,
+        limit,
+        one_line: lock.filter(|_| job.one_line),
+    };
     let outcome = run(&job.machine, setup, threads.collect())?;
     Ok((outcome, results.iter().map(|result| result.get()).collect()))
 }

@@ -17,6 +17,8 @@ pub struct SimSubject {
     pub about: &'static str,
     /// A reader-writer lock, not a mutex.
     pub rwlock: bool,
+    /// As a kernel has it, all of it is on one line.
+    pub one_line: bool,
     /// Carries a run out.
     pub run: fn(&Job) -> Result<SimSample, Stuck>,
 }
@@ -26,15 +28,27 @@ const fn rw<W: policy::Policy + Send + Sync>() -> SimSubject {
         name: W::NAME,
         about: W::STAGE,
         rwlock: true,
+        one_line: false,
         run: job::rw::<On<RawRwLock<Sim, W>>>,
     }
+}
+
+/// A stage of the kernel's.
+const fn stage<W: policy::Policy + Send + Sync>() -> SimSubject {
+    SimSubject { one_line: true, ..rw::<W>() }
 }
 
 const fn mutex<W: mutex::Policy + Send + Sync>(
     name: &'static str,
     about: &'static str,
 ) -> SimSubject {
-    SimSubject { name, about, rwlock: false, run: job::mutex::<On<RawMutex<Sim, W>>> }
+    SimSubject {
+        name,
+        about,
+        rwlock: false,
+        one_line: false,
+        run: job::mutex::<On<RawMutex<Sim, W>>>,
+    }
 }
 
 /// The hand-off stage with the request at the first wake-up: what the series warns of.
@@ -49,42 +63,48 @@ impl policy::Policy for HandoffAtOnce {
 
 /// All of them.
 pub static SUBJECTS: &[SimSubject] = &[
-    rw::<policy::Fifo>(),
-    rw::<policy::Steal>(),
-    rw::<policy::V5_2>(),
-    rw::<policy::Handoff>(),
-    rw::<HandoffAtOnce>(),
-    rw::<policy::WakeAll>(),
-    rw::<policy::ReaderSpin>(),
-    rw::<policy::TimedSpin>(),
-    rw::<policy::V5_3>(),
-    rw::<policy::V5_4>(),
-    rw::<policy::AntiStarvation>(),
-    rw::<policy::ReaderSteals>(),
-    rw::<policy::LimitRspin>(),
-    rw::<policy::V5_11>(),
-    rw::<policy::EarlyTransfer>(),
+    stage::<policy::Fifo>(),
+    stage::<policy::Steal>(),
+    stage::<policy::V5_2>(),
+    stage::<policy::Handoff>(),
+    stage::<HandoffAtOnce>(),
+    stage::<policy::WakeAll>(),
+    stage::<policy::ReaderSpin>(),
+    stage::<policy::TimedSpin>(),
+    stage::<policy::V5_3>(),
+    stage::<policy::V5_4>(),
+    stage::<policy::AntiStarvation>(),
+    stage::<policy::ReaderSteals>(),
+    stage::<policy::LimitRspin>(),
+    stage::<policy::V5_11>(),
+    stage::<policy::EarlyTransfer>(),
     rw::<policy::Standard>(),
     SimSubject {
         name: "seqcount",
         about: "readers of a sequence counter; 100 % reads only",
         rwlock: true,
+        one_line: false,
         run: job::seqcount,
     },
     mutex::<mutex::Slice>("mutex", "the product mutex, default policy"),
     mutex::<mutex::Latency>("mutex-latency", "the product mutex, short longest wait"),
     mutex::<mutex::SliceAtomic>("mutex-atomic", "the product mutex, atomic unlock"),
-    mutex::<mutex::Kernel>("mutex-kernel", "the product mutex, the kernel's policy"),
+    SimSubject {
+        one_line: true,
+        ..mutex::<mutex::Kernel>("mutex-kernel", "the product mutex, the kernel's policy")
+    },
     SimSubject {
         name: "mutex-2013-before",
         about: "the count-word mutex without tests before its exchanges",
         rwlock: false,
+        one_line: false,
         run: job::mutex::<On<CountMutex<Sim, Before>>>,
     },
     SimSubject {
         name: "mutex-2013-after",
         about: "the count-word mutex with tests before its exchanges",
         rwlock: false,
+        one_line: false,
         run: job::mutex::<On<CountMutex<Sim, AfterX86>>>,
     },
 ];

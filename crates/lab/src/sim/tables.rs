@@ -152,6 +152,7 @@ pub(super) fn task(
         placement,
         workload,
         kernel: true,
+        one_line: false,
         threads,
         warmup: time / 2,
         time,
@@ -161,7 +162,7 @@ pub(super) fn task(
 }
 
 /// Sections of Long's threads before they begin again with reads: see docs/simulator.md.
-const BLOCKS: Mix = Mix::Blocks(32);
+const BLOCKS: Mix = Mix::Blocks(50);
 
 /// Half of all sections are reads.
 fn halves(load: u32, mix: Mix) -> Workload {
@@ -389,7 +390,7 @@ pub(super) static TABLES: &[Source] = &[
     Source {
         name: "rwsem-ivybridge-ex-mixed",
         csv: csv!("rwsem-ivybridge-ex-mixed"),
-        about: "ivybridge-ex-8s, each thread's sections are 16 reads, then 16 writes, load 1, nothing outside; \
+        about: "ivybridge-ex-8s, each thread's sections are 25 reads, then 25 writes, load 1, nothing outside; \
                 a thread on each CPU in the order of their numbers: cores socket by socket, then siblings",
         plans: ivybridge,
     },

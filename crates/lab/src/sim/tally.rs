@@ -1,4 +1,4 @@
-//! What of a thread's work counts.
+//! What of the threads' work counts.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -35,5 +35,29 @@ impl Tally {
             self.result.set((counted.saturating_sub(1), done));
         }
         over
+    }
+}
+
+/// Processor time that goes into slow acquisitions.
+#[derive(Default)]
+pub(super) struct SlowShare {
+    slow: Cell<u64>,
+    all: Cell<u64>,
+}
+
+impl SlowShare {
+    /// No acquisition without waiting takes so long.
+    const SLOW_NS: u64 = 1_000;
+
+    /// A turn of a user: its acquisition and all of it, in nanoseconds of processor time.
+    pub fn add(&self, acquisition: u64, all: u64) {
+        if acquisition > Self::SLOW_NS {
+            self.slow.set(self.slow.get() + acquisition);
+        }
+        self.all.set(self.all.get() + all);
+    }
+
+    pub fn share(&self) -> Option<f64> {
+        (self.all.get() > 0).then(|| self.slow.get() as f64 / self.all.get() as f64)
     }
 }
