@@ -7,10 +7,12 @@
 //!
 //! *Models*: for each cache line an owner, copies, requests served in order, a window in which a
 //! core keeps what it got, latency by distance, copies that a write has to drop; PAUSE and the
-//! instructions around each operation; run queues, slices, context switches, wake-ups, ways out of
-//! idleness. *Does not model*: store buffers (a store waits for its line), memory ordering
-//! (histories are sequentially consistent; `loom` is for the others), caches of finite size,
-//! bandwidth, interrupts, frequency, siblings that slow each other down, priorities.
+//! instructions around each operation; run queues, slices, preemption by whoever wakes, context
+//! switches, wake-ups, ways out of idleness, timer interrupts; a lock that is on one line, as a
+//! kernel's, though its code keeps part of it elsewhere ([`Setup::one_line`]). *Does not model*:
+//! store buffers (a store waits for its line), memory ordering (histories are sequentially
+//! consistent; `loom` is for the others), caches of finite size, bandwidth, other interrupts,
+//! frequency, siblings that slow each other down, priorities.
 //! *Deterministic*: the same machine, threads and seed give the same run, see [`Outcome::trace`]
 //! — if words that are shared lie at the same offsets in their lines, so give locks lines of their
 //! own. *Checked by*: `tests/`, and the audits named in `engine`.

@@ -1,4 +1,4 @@
-//! AIM7's high_systime: rates, and shares of time in a mutex's slow path.
+//! AIM7's high_systime of commit 0dc8c730c9: rates, and shares of time in a mutex's slow path.
 
 use lockwright_sim::{Machine, Placement};
 
@@ -38,6 +38,7 @@ fn runs(sheet: &mut Sheet, nodes: f64, threads: usize, quick: bool) -> [usize; 2
     })
 }
 
+/// What the commit gains, by nodes and hyper-threading.
 pub(super) fn rates(rows: &Rows, quick: bool) -> Sheet {
     let mut sheet = Sheet::default();
     for row in 0..rows.rows.len() {
@@ -57,6 +58,7 @@ pub(super) fn rates(rows: &Rows, quick: bool) -> Sheet {
     sheet
 }
 
+/// Time in the slow path before and after it, by nodes.
 pub(super) fn slow_path(rows: &Rows, quick: bool) -> Sheet {
     let mut sheet = Sheet::default();
     for row in 0..rows.rows.len() {
