@@ -208,7 +208,6 @@ fn sweep(args: &SweepArgs) -> Result<ExitCode, Failure> {
                     placement: args.placement.into(),
                     workload,
                     kernel: args.kernel,
-                    one_line: false,
                     threads,
                     warmup: time / 2,
                     time,

@@ -1,46 +1,17 @@
 //! The machine itself: closed forms, conservation, determinism, and what happens to runs that do
 //! not end.
 
+mod support;
+
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::time::Duration;
 
-use lockwright_platform::{Platform, Slot, Spin, Until, Wake, Word, Work};
-use lockwright_sim::{
-    Machine, Outcome, Placement, Setup, Sim, SimWord, clock, cpu_time, run, without_preemption,
-};
+use lockwright_platform::{Platform, Spin, Until, Word, Work};
+use lockwright_sim::{Machine, Outcome, Placement, Setup, Sim, clock, run};
 
-#[repr(align(64))]
-struct Aligned<T>(T);
-
-type W64 = SimWord<u64>;
-
-fn line(value: u64) -> Rc<Aligned<W64>> {
-    Rc::new(Aligned(Word::new(value)))
-}
-
-fn machine(name: &str) -> Machine {
-    Machine::built_in().into_iter().find(|machine| machine.name == name).unwrap()
-}
-
-/// A machine without chance.
-fn steady(name: &str) -> Machine {
-    let mut machine = machine(name);
-    for number in
-        ["latency.jitter", "latency.spread", "latency.keep_low", "latency.keep_high", "core.path"]
-    {
-        machine.number_mut(number).unwrap().value = 0.0;
-    }
-    machine
-}
-
-const SETUP: Setup =
-    Setup { placement: Placement::Bound, seed: 1, limit: Duration::from_secs(10), one_line: None };
-
-fn threads(bodies: Vec<Box<dyn FnOnce()>>) -> Vec<Box<dyn FnOnce()>> {
-    bodies
-}
+use support::{SETUP, W64, line, machine, steady, threads};
 
 /// So many additions to a word that nobody else touches, in nanoseconds.
 fn additions(machine: &Machine, count: u64) -> f64 {
@@ -192,53 +163,6 @@ fn the_seed_decides_everything() {
     println!("trace {:x}", one.trace);
 }
 
-/// More threads than CPUs, all runnable: every thread gets its share, and no CPU is idle.
-#[test]
-fn slices_share_the_cpus() {
-    let machine = machine("skylake-2s").restricted(1, 1);
-    let ends = Rc::new(Cell::new(0));
-    let body = || {
-        let ends = Rc::clone(&ends);
-        let body = move || {
-            for _ in 0..100 {
-                Sim::pause(2_000);
-            }
-            ends.set(ends.get() + 1);
-        };
-        Box::new(body) as Box<dyn FnOnce()>
-    };
-    let setup = Setup { placement: Placement::Spread, ..SETUP };
-    let outcome = run(&machine, setup, (0..60).map(|_| body()).collect()).unwrap();
-    assert_eq!(ends.get(), 60);
-    assert!(outcome.involuntary_switches > 60, "{outcome:?}");
-    assert!(outcome.idle.as_secs_f64() < 0.1 * outcome.cpu_time.as_secs_f64(), "{outcome:?}");
-}
-
-/// Of spinners that wait for a thread which shares their CPU, each gives way when its slice ends.
-#[test]
-fn a_spinner_gives_its_cpu_to_the_one_it_waits_for() {
-    let mut machine = machine("skylake-2s").restricted(1, 1);
-    machine.number_mut("topology.cores").unwrap().value = 1.0;
-    for resched in [false, true] {
-        let word = line(0);
-        let (spinner, setter) = (Rc::clone(&word), Rc::clone(&word));
-        let spin = move || {
-            let until = Until { resched, ..Until::CHANGED };
-            while spinner.0.load(Acquire) == 0 {
-                if let Spin::Resched = Sim::spin_while(&spinner.0, 1, 0, Acquire, until) {
-                    Sim::yield_now();
-                }
-            }
-        };
-        let set = move || {
-            Sim::pause(1_000);
-            setter.0.store(1, Release);
-        };
-        let outcome = run(&machine, SETUP, threads(vec![Box::new(spin), Box::new(set)])).unwrap();
-        assert!(outcome.time < Duration::from_millis(10), "{outcome:?}");
-    }
-}
-
 /// Where the record of a lock lies on the lock's line, using it costs no transfer of its own.
 #[test]
 fn a_record_can_lie_on_its_locks_line() {
@@ -263,162 +187,6 @@ fn a_record_can_lie_on_its_locks_line() {
     };
     assert_eq!(transfers(false), 2);
     assert_eq!(transfers(true), 1);
-}
-
-/// One CPU, two threads, and a third that has slept for longer than they ran: it does not wait for the
-/// end of a slice, nor of what the running thread is in the middle of.
-#[test]
-fn a_thread_that_slept_takes_the_cpu_at_once() {
-    let mut machine = machine("skylake-2s").restricted(1, 1);
-    machine.number_mut("topology.cores").unwrap().value = 1.0;
-    let mut latency = |preempt: f64| {
-        machine.number_mut("scheduler.preempt").unwrap().value = preempt;
-        let woken = Rc::new(Cell::new(0));
-        let hog = || Box::new(|| (0..10).for_each(|_| Sim::relax(4_000_000))) as Box<dyn FnOnce()>;
-        let sleeper = {
-            let woken = Rc::clone(&woken);
-            move || {
-                let begun = clock();
-                Sim::sleep(22_000_000);
-                woken.set(clock() - begun - 22_000_000);
-            }
-        };
-        run(&machine, SETUP, threads(vec![hog(), hog(), Box::new(sleeper)])).unwrap();
-        woken.get()
-    };
-    let (at_once, at_the_end) = (latency(4e6), latency(1e9));
-    assert!(at_once < 20_000, "{at_once}");
-    assert!(at_the_end > 100_000, "{at_the_end}");
-}
-
-/// A thread that must not be preempted keeps its CPU while it spins, whoever else wants it.
-#[test]
-fn a_spinner_without_preemption_keeps_its_cpu() {
-    let machine = machine("skylake-2s").restricted(1, 1);
-    let word = line(0);
-    let kept = Rc::new(Cell::new((0, 0)));
-    let mut all: Vec<Box<dyn FnOnce()>> = Vec::new();
-    let (spinner, spun) = (Rc::clone(&word), Rc::clone(&kept));
-    all.push(Box::new(move || {
-        without_preemption(|| {
-            let (had, begun) = (cpu_time(), clock());
-            Sim::spin_while(&spinner.0, 1, 0, Acquire, Until::CHANGED);
-            spun.set((cpu_time() - had, clock() - begun));
-        });
-    }));
-    // Three for each CPU, and one of them sets the word after some slices.
-    for id in 0..3 * machine.cpus() {
-        let word = Rc::clone(&word);
-        all.push(Box::new(move || {
-            (0..100).for_each(|_| Sim::relax(100_000));
-            if id == 0 {
-                word.0.store(1, Release);
-            }
-        }));
-    }
-    run(&machine, SETUP, threads(all)).unwrap();
-    let (on_cpu, elapsed) = kept.get();
-    assert!(elapsed > 10_000_000, "{elapsed}");
-    assert!(on_cpu > elapsed * 9 / 10, "{on_cpu} of {elapsed}");
-}
-
-#[test]
-fn a_token_wakes_and_is_not_lost() {
-    let machine = machine("epyc-7551-2s");
-    let sleeper = || {
-        for i in 0..10 {
-            if i % 2 == 0 {
-                // The token comes before the sleep.
-                Sim::sleep(320_000);
-            }
-            let me = Sim::enter().unwrap();
-            assert_eq!(Sim::park(&me, None), Wake::Notified);
-        }
-        let me = Sim::enter().unwrap();
-        let before = Sim::now();
-        assert_eq!(Sim::park(&me, Some(before + 5_000)), Wake::TimedOut);
-        assert!(Sim::now() >= before + 5_000);
-    };
-    let waker = || {
-        for _ in 0..10 {
-            Sim::sleep(200_000);
-            Sim::unpark(Slot::new(1).unwrap());
-        }
-    };
-    let outcome = run(&machine, SETUP, threads(vec![Box::new(sleeper), Box::new(waker)])).unwrap();
-    assert!(outcome.wakes == 5, "{outcome:?}");
-    assert!(outcome.idle_contended > Duration::ZERO);
-}
-
-/// How often a thread slept that was woken so long after it began to go to sleep.
-fn sleeps(machine: &Machine, woken_after: u64) -> u64 {
-    let until = |at: u64| Sim::relax((at - clock()) as u32);
-    let sleeper = move || {
-        until(10_000);
-        let me = Sim::enter().unwrap();
-        assert_eq!(Sim::park(&me, None), Wake::Notified);
-    };
-    let waker = move || {
-        until(10_000 + woken_after);
-        Sim::unpark(Slot::new(1).unwrap());
-    };
-    run(machine, SETUP, threads(vec![Box::new(sleeper), Box::new(waker)])).unwrap().wakes
-}
-
-#[test]
-fn a_thread_that_is_woken_on_its_way_to_sleep_stays() {
-    let machine = steady("cascadelake-2s");
-    let way = machine.scheduler.switch.value as u64 / 2;
-    assert_eq!([sleeps(&machine, way / 2), sleeps(&machine, way * 2)], [0, 1]);
-}
-
-/// What it costs to wake a thread that sleeps on this CPU.
-fn wake_up(machine: &Machine, placement: Placement) -> f64 {
-    let took = Rc::new(Cell::new(0));
-    let result = Rc::clone(&took);
-    let waker = move || {
-        Sim::relax(10_000);
-        let began = clock();
-        Sim::unpark(Slot::new(2).unwrap());
-        result.set(clock() - began);
-    };
-    let sleeper = || {
-        let me = Sim::enter().unwrap();
-        Sim::park(&me, None);
-    };
-    let bodies = threads(vec![Box::new(waker), Box::new(sleeper)]);
-    run(machine, Setup { placement, ..SETUP }, bodies).unwrap();
-    took.get() as f64
-}
-
-/// The thread's line is fetched, and more by their number, a quarter more or less: fewer where the other
-/// CPU finishes the wake-up itself.
-#[test]
-fn a_wake_up_across_sockets_is_left_to_the_other_cpu() {
-    let machine = steady("cascadelake-2s");
-    let (l, s) = (&machine.latency, &machine.scheduler);
-    for (placement, way, lines) in [
-        (Placement::Bound, l.cluster.value, s.wake_lines.value),
-        (Placement::BoundSpread, l.near.value, s.queue_lines.value),
-    ] {
-        let wanted = s.wake.value + (lines + 1.0) * way;
-        let seen = wake_up(&machine, placement);
-        assert!((seen / wanted - 1.0).abs() < 0.25, "{seen} ns, {wanted} expected");
-    }
-}
-
-#[test]
-fn timer_interrupts_take_their_time() {
-    let mut machine = steady("ivybridge-ex-8s");
-    let busy = |machine: &Machine| {
-        let body = || (0..1_000).for_each(|_| Sim::relax(100_000));
-        run(machine, SETUP, threads(vec![Box::new(body)])).unwrap().time.as_nanos() as f64
-    };
-    let (with, ticks) = (busy(&machine), 1e8 / machine.scheduler.tick_every.value);
-    let tick = std::mem::take(&mut machine.number_mut("scheduler.tick").unwrap().value);
-    let (each, without) = ((with - busy(&machine)) / ticks, busy(&machine));
-    assert!(without < 1.001e8, "{without}");
-    assert!((each / tick - 1.0).abs() < 0.05, "{each} ns, {tick} expected");
 }
 
 #[test]

@@ -71,8 +71,7 @@ pub fn carry_out(
             return Err(Ended::Interrupted);
         }
         let task = &tasks[task];
-        let one_line = task.job.kernel && task.subject.one_line;
-        let job = Job { seed, one_line, ..task.job.clone() };
+        let job = Job { seed, ..task.job.clone() };
         let result = (task.subject.run)(&job).map_err(|Stuck(why)| {
             failed.store(true, Relaxed);
             let (lock, threads) = (task.subject.name, job.threads);

@@ -33,8 +33,6 @@ pub struct Job {
     pub workload: Workload,
     /// From the attempt to take a lock to its release they are not preempted, as in a kernel.
     pub kernel: bool,
-    /// The contention record of the only lock lies on its line, as in a kernel.
-    pub one_line: bool,
     /// How many they are.
     pub threads: usize,
     /// Simulated time that is not counted.
@@ -138,7 +136,8 @@ impl<L: BenchMutex> BenchMutex for Used<L> {
     }
 }
 
-/// Runs the lock `L` through a reader-writer workload.
+/// Runs the lock `L` through a reader-writer workload; if `ONE_LINE`, as a kernel has it where the job is
+/// one in a kernel: all of it is on one line.
 ///
 /// # Errors
 ///
@@ -147,7 +146,7 @@ impl<L: BenchMutex> BenchMutex for Used<L> {
 /// # Panics
 ///
 /// If the workload is one of mutexes.
-pub fn rw<L: BenchRwLock + 'static>(job: &Job) -> Result<SimSample, Stuck> {
+pub fn rw<L: BenchRwLock + 'static, const ONE_LINE: bool>(job: &Job) -> Result<SimSample, Stuck> {
     let many = match job.workload {
         Workload::Directory { pattern, .. } => pattern.directories(job.threads),
         _ => 1,
@@ -219,7 +218,7 @@ pub fn rw<L: BenchRwLock + 'static>(job: &Job) -> Result<SimSample, Stuck> {
         };
         body
     };
-    let only = (many == 1).then(|| &raw const locks[0].lock as usize);
+    let only = (ONE_LINE && job.kernel && many == 1).then(|| &raw const locks[0].lock as usize);
     let (outcome, counts) = go(job, only, bodies)?;
     let (lost, torn) = (check.lost(), check.failed.get());
     if lost + torn > 0 {
@@ -328,7 +327,7 @@ fn spec_of(job: &Job) -> RwSpec {
     }
 }
 
-/// Runs the lock `M` through a workload of mutexes.
+/// Runs the lock `M` through a workload of mutexes; `ONE_LINE` as in [`rw`].
 ///
 /// # Errors
 ///
@@ -337,7 +336,7 @@ fn spec_of(job: &Job) -> RwSpec {
 /// # Panics
 ///
 /// If the workload is one of reader-writer locks.
-pub fn mutex<M: BenchMutex + 'static>(job: &Job) -> Result<SimSample, Stuck> {
+pub fn mutex<M: BenchMutex + 'static, const ONE_LINE: bool>(job: &Job) -> Result<SimSample, Stuck> {
     let lock = Rc::new(Used { lock: M::new(), kernel: job.kernel });
     let slow = Rc::new(SlowShare::default());
     let check = Rc::new(Check { left: Cell::new(job.threads), ..Check::default() });
@@ -368,7 +367,7 @@ pub fn mutex<M: BenchMutex + 'static>(job: &Job) -> Result<SimSample, Stuck> {
                     check.end(all.writes, || lock.with(|counter| *counter));
                 })
             }
-            Workload::Users { inside_ns, outside_ns, .. } => Box::new(move || {
+            Workload::Users { inside_ns, outside_ns } => Box::new(move || {
                 let mut own = 0;
                 loop {
                     let begun = cpu_time();
@@ -412,7 +411,8 @@ pub fn mutex<M: BenchMutex + 'static>(job: &Job) -> Result<SimSample, Stuck> {
         };
         body
     };
-    let (outcome, counts) = go(job, Some(&raw const lock.lock as usize), bodies)?;
+    let only = (ONE_LINE && job.kernel).then(|| &raw const lock.lock as usize);
+    let (outcome, counts) = go(job, only, bodies)?;
     let (lost, failed) = (check.lost(), check.failed.get());
     if lost + failed > 0 {
         return Err(Stuck(format!(
@@ -427,10 +427,10 @@ fn families(job: &Job) -> Vec<Rc<Family>> {
     (0..job.threads.div_ceil(2)).map(|_| Rc::default()).collect()
 }
 
-/// `lock`: the address of the only one.
+/// `one_line`: see [`Setup`].
 fn go(
     job: &Job,
-    lock: Option<usize>,
+    one_line: Option<usize>,
     body: impl Fn(usize, Tally) -> Box<dyn FnOnce()>,
 ) -> Result<(Outcome, Vec<(u64, u64)>), Stuck> {
     let (warm, time) = (job.warmup.as_nanos() as u64, job.time.as_nanos() as u64);
@@ -441,12 +441,7 @@ fn go(
     });
     // After the time of a run all who wait must get their lock once more; in a storm that lasts.
     let limit = (job.warmup + job.time) * 4 + Duration::from_secs(30);
-    let setup = Setup {
-        placement: job.placement,
-        seed: job.seed,
-        limit,
-        one_line: lock.filter(|_| job.one_line),
-    };
+    let setup = Setup { placement: job.placement, seed: job.seed, limit, one_line };
     let outcome = run(&job.machine, setup, threads.collect())?;
     Ok((outcome, results.iter().map(|result| result.get()).collect()))
 }

@@ -17,38 +17,29 @@ pub struct SimSubject {
     pub about: &'static str,
     /// A reader-writer lock, not a mutex.
     pub rwlock: bool,
-    /// As a kernel has it, all of it is on one line.
-    pub one_line: bool,
     /// Carries a run out.
     pub run: fn(&Job) -> Result<SimSample, Stuck>,
 }
 
-const fn rw<W: policy::Policy + Send + Sync>() -> SimSubject {
+const fn rw<W: policy::Policy + Send + Sync, const ONE_LINE: bool>() -> SimSubject {
     SimSubject {
         name: W::NAME,
         about: W::STAGE,
         rwlock: true,
-        one_line: false,
-        run: job::rw::<On<RawRwLock<Sim, W>>>,
+        run: job::rw::<On<RawRwLock<Sim, W>>, ONE_LINE>,
     }
 }
 
 /// A stage of the kernel's.
 const fn stage<W: policy::Policy + Send + Sync>() -> SimSubject {
-    SimSubject { one_line: true, ..rw::<W>() }
+    rw::<W, true>()
 }
 
-const fn mutex<W: mutex::Policy + Send + Sync>(
+const fn mutex<W: mutex::Policy + Send + Sync, const ONE_LINE: bool>(
     name: &'static str,
     about: &'static str,
 ) -> SimSubject {
-    SimSubject {
-        name,
-        about,
-        rwlock: false,
-        one_line: false,
-        run: job::mutex::<On<RawMutex<Sim, W>>>,
-    }
+    SimSubject { name, about, rwlock: false, run: job::mutex::<On<RawMutex<Sim, W>>, ONE_LINE> }
 }
 
 /// The hand-off stage with the request at the first wake-up: what the series warns of.
@@ -78,34 +69,28 @@ pub static SUBJECTS: &[SimSubject] = &[
     stage::<policy::LimitRspin>(),
     stage::<policy::V5_11>(),
     stage::<policy::EarlyTransfer>(),
-    rw::<policy::Standard>(),
+    rw::<policy::Standard, false>(),
     SimSubject {
         name: "seqcount",
         about: "readers of a sequence counter; 100 % reads only",
         rwlock: true,
-        one_line: false,
         run: job::seqcount,
     },
-    mutex::<mutex::Slice>("mutex", "the product mutex, default policy"),
-    mutex::<mutex::Latency>("mutex-latency", "the product mutex, short longest wait"),
-    mutex::<mutex::SliceAtomic>("mutex-atomic", "the product mutex, atomic unlock"),
-    SimSubject {
-        one_line: true,
-        ..mutex::<mutex::Kernel>("mutex-kernel", "the product mutex, the kernel's policy")
-    },
+    mutex::<mutex::Slice, false>("mutex", "the product mutex, default policy"),
+    mutex::<mutex::Latency, false>("mutex-latency", "the product mutex, short longest wait"),
+    mutex::<mutex::SliceAtomic, false>("mutex-atomic", "the product mutex, atomic unlock"),
+    mutex::<mutex::Kernel, true>("mutex-kernel", "the product mutex, the kernel's policy"),
     SimSubject {
         name: "mutex-2013-before",
         about: "the count-word mutex without tests before its exchanges",
         rwlock: false,
-        one_line: false,
-        run: job::mutex::<On<CountMutex<Sim, Before>>>,
+        run: job::mutex::<On<CountMutex<Sim, Before>>, false>,
     },
     SimSubject {
         name: "mutex-2013-after",
         about: "the count-word mutex with tests before its exchanges",
         rwlock: false,
-        one_line: false,
-        run: job::mutex::<On<CountMutex<Sim, AfterX86>>>,
+        run: job::mutex::<On<CountMutex<Sim, AfterX86>>, false>,
     },
 ];
 

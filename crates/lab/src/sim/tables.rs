@@ -152,7 +152,6 @@ pub(super) fn task(
         placement,
         workload,
         kernel: true,
-        one_line: false,
         threads,
         warmup: time / 2,
         time,

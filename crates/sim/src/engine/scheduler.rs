@@ -7,7 +7,7 @@
 //! queue, for which wakers compete, and some lines more from there; and the woken the interrupt and
 //! the CPU's way out of its sleep. Across sockets the waker fetches fewer lines, and the other CPU
 //! does the rest. A thread on its way to sleep, half a switch, can still be told to stay. A timer
-//! interrupt takes its time from the thread that runs or spins. *Checked by* `tests/machine.rs`.
+//! interrupt takes its time from the thread that runs or spins. *Checked by* `tests/scheduler.rs`.
 
 use super::{Engine, State, What, Why};
 use crate::layout::{Distance, Ps};
