@@ -1,13 +1,14 @@
 //! Who runs where.
 //!
-//! As the kernel's fair scheduler: a queue for each CPU, in the order of what each thread has had of it;
-//! one that has run for a slice gives way to one that waits; a woken thread goes to the CPU it ran on,
-//! or to the nearest idle one, and takes it at once if it has had that much less than who runs there; a
-//! CPU without work takes from the nearest queue that has some. A wake-up costs the waker the search, the lock of the other CPU's
-//! queue, for which wakers compete, and some lines more from there; and the woken the interrupt and
-//! the CPU's way out of its sleep. Across sockets the waker fetches fewer lines, and the other CPU
-//! does the rest. A thread on its way to sleep, half a switch, can still be told to stay. A timer
-//! interrupt takes its time from the thread that runs or spins. *Checked by* `tests/scheduler.rs`.
+//! As the kernel's fair scheduler: a queue for each CPU, in the order of what each thread has had
+//! of it; one that has run for a slice gives way to one that waits; a woken thread goes to the CPU
+//! it ran on, or to the nearest idle one, and takes it at once if it has had that much less than
+//! who runs there; a CPU without work takes from the nearest queue that has some. A wake-up costs
+//! the waker the search, the lock of the other CPU's queue, for which wakers compete, and some
+//! lines more from there; and the woken the interrupt and the CPU's way out of its sleep. Across
+//! sockets the waker fetches fewer lines, and the other CPU does the rest. A thread on its way to
+//! sleep, half a switch, can still be told to stay. A timer interrupt takes its time from the
+//! thread that runs or spins. *Checked by* `tests/scheduler.rs`.
 
 use super::{Engine, State, What, Why};
 use crate::layout::{Distance, Ps};
