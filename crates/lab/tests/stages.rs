@@ -8,7 +8,7 @@ use lockwright_locks::events::Event;
 use lockwright_locks::rwsem::RawRwLock;
 use lockwright_locks::rwsem::policy::{Policy, ReaderSpin, Switches, TimedSpin};
 use lockwright_platform::Platform;
-use lockwright_sim::{Machine, Outcome, Placement, Setup, Sim, run};
+use lockwright_sim::{Machine, Outcome, Placement, Setup, Sim, run, without_preemption};
 
 #[repr(align(64))]
 struct Alone<W: Policy>(RawRwLock<Sim, W>);
@@ -125,4 +125,22 @@ fn a_writer_woken_in_vain_takes_the_guard_only_from_5_16_on() {
     let [sleeps_inside, rmws_inside] = a_writer_woken_in_vain::<LooksInside>();
     assert_eq!([sleeps, sleeps_inside], [2, 2]);
     assert_eq!(rmws + 1, rmws_inside, "the exchange that takes the guard");
+}
+
+/// A kernel does not count its spinners: with a writer on each CPU none goes to sleep.
+#[test]
+fn in_a_kernel_a_thread_on_each_cpu_may_spin() {
+    let lock = Rc::new(Alone::<TimedSpin>(RawRwLock::new()));
+    let writer = |_| -> Box<dyn FnOnce()> {
+        let lock = Rc::clone(&lock);
+        let turn = move || {
+            without_preemption(|| lock.0.while_writing(|| Sim::relax(100)));
+            Sim::relax(200);
+        };
+        Box::new(move || (0..50).for_each(|_| turn()))
+    };
+    let count = counters((0..80).map(writer).collect());
+    let (spun, failed) = (count(Event::RwsemOptLock), count(Event::RwsemOptFail));
+    assert!(spun > 1_000, "{spun}");
+    assert_eq!(failed, 0);
 }

@@ -150,7 +150,8 @@ pub fn choose() {
 }
 
 /// Runs `f` as a kernel without preemption runs a system call: the calling thread gives up its CPU
-/// when it sleeps or yields, and not before. Spinners still learn that somebody wants the CPU.
+/// when it sleeps or yields, and not before. Spinners still learn that somebody wants the CPU, and as
+/// many may spin as there are threads.
 ///
 /// # Panics
 ///
