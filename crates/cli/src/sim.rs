@@ -213,7 +213,7 @@ fn sweep(args: &SweepArgs) -> Result<ExitCode, Failure> {
                     time,
                     seed: 0,
                 };
-                tasks.push(Task { subject, job });
+                tasks.push(Task { subject, job, seeds_times: 1 });
             }
         }
     }

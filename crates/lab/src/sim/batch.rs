@@ -17,6 +17,15 @@ pub struct Task {
     pub subject: &'static SimSubject,
     /// The run, but for its seed.
     pub job: Job,
+    /// It takes so many times as many seeds as others, for what it does is a matter of chance.
+    pub seeds_times: u64,
+}
+
+impl Task {
+    /// How many runs it takes.
+    pub fn runs(&self, seeds: u64) -> u64 {
+        seeds * self.seeds_times
+    }
 }
 
 /// What became of a task.
@@ -50,7 +59,7 @@ pub enum Ended {
     Failed(String),
 }
 
-/// Runs every task under the seeds `1..=seeds`. `step` is called after each run, from any thread;
+/// Runs every task under the seeds from 1 on, as many as it [takes](Task::runs). `step` is called after each run, from any thread;
 /// when `stop` is raised no run is begun any more.
 ///
 /// # Errors
@@ -62,8 +71,8 @@ pub fn carry_out(
     stop: &(dyn Fn() -> bool + Sync),
     step: &(dyn Fn() + Sync),
 ) -> std::result::Result<Vec<Result>, Ended> {
-    let runs: Vec<(usize, u64)> =
-        (0..tasks.len()).flat_map(|task| (1..=seeds).map(move |seed| (task, seed))).collect();
+    let runs_of = |(i, task): (usize, &Task)| (1..=task.runs(seeds)).map(move |seed| (i, seed));
+    let runs: Vec<(usize, u64)> = tasks.iter().enumerate().flat_map(runs_of).collect();
     let failed = AtomicBool::new(false);
     let one = |&(task, seed): &(usize, u64)| {
         // Ordering: Relaxed: a hint to begin nothing more.

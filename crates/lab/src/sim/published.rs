@@ -66,8 +66,8 @@ pub fn left_out() -> &'static [(&'static str, &'static str)] {
 
 /// How many runs the tables of these names take.
 pub fn run_count(tables: &[&str], quick: bool, seeds: u64) -> u64 {
-    let runs = chosen(tables).map(|table| (table.plans)(&Rows::read(table.csv), quick).tasks.len());
-    runs.sum::<usize>() as u64 * seeds
+    let tasks = chosen(tables).flat_map(|table| (table.plans)(&Rows::read(table.csv), quick).tasks);
+    tasks.map(|task| task.runs(seeds)).sum()
 }
 
 fn chosen(names: &[&str]) -> impl Iterator<Item = &'static Source> {
