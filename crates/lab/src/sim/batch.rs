@@ -59,8 +59,8 @@ pub enum Ended {
     Failed(String),
 }
 
-/// Runs every task under the seeds from 1 on, as many as it [takes](Task::runs). `step` is called after each run, from any thread;
-/// when `stop` is raised no run is begun any more.
+/// Runs every task under the seeds from 1 on, as many as it [takes](Task::runs). `step` is called
+/// after each run, from any thread; when `stop` is raised no run is begun any more.
 ///
 /// # Errors
 ///
