@@ -217,7 +217,7 @@ fn sweep(args: &SweepArgs) -> Result<ExitCode, Failure> {
             }
         }
     }
-    let runs = tasks.len() as u64 * args.seeds;
+    let runs = tasks.iter().map(|task| task.runs(args.seeds)).sum();
     let what = format!("{runs} runs on {}", args.machine);
     let results = match watched(&what, runs, args.out.quiet, |stop, step| {
         batch::carry_out(&tasks, args.seeds, stop, step)

@@ -139,11 +139,12 @@ pub struct PublishedArgs {
     #[arg(value_name = "TABLE")]
     pub tables: Vec<String>,
 
-    /// A quarter of the simulated time, one seed
+    /// A fifth of the simulated time, one seed
     #[arg(long)]
     pub quick: bool,
 
-    /// Seeds: runs of each cell [default: 2, or 1 with --quick]
+    /// Seeds: runs of each cell [default: 2, or 1 with --quick]; without --quick three times as many of
+    /// rwsem-skylake-adaptive, whose cells are a matter of chance
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000))]
     pub seeds: Option<u64>,
 

@@ -423,11 +423,9 @@ impl Platform for Sim {
     }
 
     fn spinner_cap() -> u32 {
-        with(|engine| match engine.threads[usize::from(engine.current)].steady {
-            // A kernel has no limit: a spinner there gives way to an owner that waits for its CPU.
-            true => u32::MAX,
-            false => (engine.layout.cpus as u32).saturating_sub(1),
-        })
+        // A kernel has no limit: a spinner there gives way to an owner that waits for its CPU.
+        let in_kernel = with(|engine| engine.threads[usize::from(engine.current)].steady);
+        if in_kernel { u32::MAX } else { Self::cpus().saturating_sub(1) }
     }
 
     fn thread_record(slot: Slot) -> &'static ThreadRecord<Self> {

@@ -240,7 +240,7 @@ fn adaptive(rows: &Rows, quick: bool) -> Sheet {
     let (workload, label) = (|_| halves(1, BLOCKS), threads_of(rows));
     let mut sheet =
         by_policy(rows, "skylake-2s", &columns, workload, label, Figure::Kops, ms(quick, 50));
-    // Whether a plateau is lost is chance, a seed in five or so, and what is told of a column.
+    // Whether a plateau of `timed-spin` is lost by then is chance: two seeds would tell little.
     sheet.tasks.iter_mut().for_each(|task| task.seeds_times = if quick { 1 } else { 3 });
     sheet
 }
