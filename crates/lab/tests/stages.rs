@@ -1,12 +1,13 @@
 //! What a stage of the kernel's series does where the next does otherwise, event by event, on a
 //! simulated machine, where it can be told who comes when.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
 use lockwright_locks::events::Event;
 use lockwright_locks::rwsem::RawRwLock;
-use lockwright_locks::rwsem::policy::{Policy, ReaderSpin, Switches, TimedSpin};
+use lockwright_locks::rwsem::policy::{Policy, ReaderSpin, Switches, TimedSpin, WakeAll};
 use lockwright_platform::Platform;
 use lockwright_sim::{Machine, Outcome, Placement, Setup, Sim, run, without_preemption};
 
@@ -143,4 +144,93 @@ fn in_a_kernel_a_thread_on_each_cpu_may_spin() {
     let (spun, failed) = (count(Event::RwsemOptLock), count(Event::RwsemOptFail));
     assert!(spun > 1_000, "{spun}");
     assert_eq!(failed, 0);
+}
+
+/// `wake-all`, one at a time: so readers queue while readers hold the lock.
+struct OneAtATime;
+
+impl Policy for OneAtATime {
+    const NAME: &'static str = "one-at-a-time";
+    const STAGE: &'static str = "for a test";
+    const SWITCHES: Switches = Switches { wake_cap: 1, ..WakeAll::SWITCHES };
+}
+
+/// The same with the rule of 6.1.
+struct NewcomersWake;
+
+impl Policy for NewcomersWake {
+    const NAME: &'static str = "newcomers-wake";
+    const STAGE: &'static str = "for a test";
+    const SWITCHES: Switches = Switches { newcomers_wake: true, ..OneAtATime::SWITCHES };
+}
+
+/// Two readers queue behind a writer, whose unlock lets in the first; a third comes while that one
+/// reads. How many read at once.
+fn readers_at_once<W: Policy>() -> u32 {
+    let lock = Rc::new(Alone::<W>(RawRwLock::new()));
+    let (inside, most) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
+    let reader = |begins: u64| -> Box<dyn FnOnce()> {
+        let (lock, inside, most) = (Rc::clone(&lock), Rc::clone(&inside), Rc::clone(&most));
+        Box::new(move || {
+            Sim::sleep(begins);
+            lock.0.while_reading(|| {
+                inside.set(inside.get() + 1);
+                most.set(most.get().max(inside.get()));
+                Sim::relax(300_000);
+                inside.set(inside.get() - 1);
+            });
+        })
+    };
+    let writer: Box<dyn FnOnce()> = {
+        let lock = Rc::clone(&lock);
+        Box::new(move || lock.0.while_writing(|| Sim::relax(100_000)))
+    };
+    outcome(vec![writer, reader(10_000), reader(20_000), reader(200_000)]);
+    most.get()
+}
+
+/// Before 6.1 a reader that queues lets nobody in, but itself if it is first, or if the lock is free.
+#[test]
+fn who_queues_behind_others_wakes_those_in_front_from_6_1_on() {
+    assert_eq!(readers_at_once::<OneAtATime>(), 1);
+    assert_eq!(readers_at_once::<NewcomersWake>(), 2);
+}
+
+/// `timed-spin`, in which writers queue at once, and the first forbids stealing.
+struct AsksAtOnce;
+
+impl Policy for AsksAtOnce {
+    const NAME: &'static str = "asks-at-once";
+    const STAGE: &'static str = "for a test";
+    const SWITCHES: Switches =
+        Switches { writers_spin: false, handoff_ns: 0, ..TimedSpin::SWITCHES };
+}
+
+/// A reader that comes when another one leaves looks like a holder, and the wake-up is left to it:
+/// it must not go and spin on that, for a lock that is the sleeping writer's and that nobody else will
+/// have before. All moments, 5 ns apart, at which the other one may leave.
+#[test]
+fn a_reader_that_backs_out_wakes_the_writer_that_forbade_stealing() {
+    let asked: u64 = (0..200).map(|moment| left_to_a_reader_that_spins(moment * 5)).sum();
+    assert_eq!(asked, 200, "each writer asks");
+}
+
+/// How often a writer asked; the reader comes after 100 us, the other one leaves so many ns after
+/// 99.5 us.
+fn left_to_a_reader_that_spins(moment: u32) -> u64 {
+    let lock = Rc::new(Alone::<AsksAtOnce>(RawRwLock::new()));
+    let thread = |begins: u32, holds: u32, writes: bool| -> Box<dyn FnOnce()> {
+        let lock = Rc::clone(&lock);
+        Box::new(move || {
+            Sim::relax(begins);
+            if writes {
+                lock.0.while_writing(|| Sim::relax(holds));
+            } else {
+                lock.0.while_reading(|| Sim::relax(holds));
+            }
+        })
+    };
+    let first = thread(0, 99_500 + moment, false);
+    let count = counters(vec![first, thread(40_000, 100, true), thread(100_000, 100, false)]);
+    count(Event::RwsemWlockHandoff)
 }

@@ -29,7 +29,8 @@
 //!
 //! The reader count includes readers that are about to back out. WAITERS, HANDOFF and the queue
 //! change under the record's guard only. Whoever takes a reader's count back does what an unlock
-//! does, since an unlock that saw it has left the wake-up to it. WAITERS may be down while the
+//! does, since an unlock that saw it has left the wake-up to it; or, if it goes on to spin, sees to it
+//! that somebody will (`back_out`). WAITERS may be down while the
 //! first waiter is a writer that has been woken, dozes with a timer of its own (`doze_ns`), or
 //! waits awake for readers to leave (`drains_readers`).
 //!
@@ -365,8 +366,9 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         }
     }
 
-    /// What a reader notes when it has the lock. What forbids readers to spin stays, what forbids
-    /// writers does not: there is a new reader to wait for.
+    /// What a reader notes when it has the lock. What forbids writers to spin does not stay: there is
+    /// a new reader to wait for. What forbids readers to does from P11 on (commit 5cfd92e12e), or
+    /// where one bit forbids both.
     #[inline(always)]
     fn note_reader(&self) {
         if !Self::HINTS {
@@ -374,7 +376,9 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         }
         // Ordering: Relaxed, hint (read and written as such; an update may be lost, race 17) (block)
         let old = self.owner.load(Relaxed);
-        let new = Self::me_as_owner() | owner::READER_OWNED | old & Self::forbidding(true);
+        let stays = Self::S.sticky_reader_bit || !Self::S.split_bits;
+        let stays = if stays { Self::forbidding(true) } else { 0 };
+        let new = Self::me_as_owner() | owner::READER_OWNED | old & stays;
         if !Self::S.quiet_notes || new != old {
             self.owner.store(new, Relaxed);
         }

@@ -6,8 +6,8 @@
 //! a defect that was mended later (a request left standing by a cancelled waiter, a cancelled
 //! first waiter that woke nobody) the preset has the mended form: P19 and P20 are always on (what P19
 //! costs a woken writer is the switch `looks_first`). So is P13, the guard against too many readers.
-//! So the series' new layout before its hand-off is `v5.2` here, and 5.16 and later are `v5.11` without
-//! `looks_first`.
+//! So the series' new layout before its hand-off is `v5.2` here, 5.16 and later are `v5.11` without
+//! `looks_first`, and 6.1 and later those with `newcomers_wake`.
 
 pub use crate::mutex::NEVER;
 
@@ -86,6 +86,8 @@ switches! {
     wake_cap: u32 = 0, "P7", Value::Number;
     /// A woken writer that finds the lock held sleeps again, unless it may forbid stealing; off, from 5.16 on: it looks with the queue's guard in hand. Not together with `doze_ns`.
     looks_first: bool = true, "P19", Value::Flag;
+    /// A thread that queues behind others wakes those in front unless a writer holds the lock; off, before 6.1: a reader only if the lock is free.
+    newcomers_wake: bool = false, "6.1", Value::Flag;
     /// Readers give their count back and spin in the OSQ.
     readers_spin: bool = false, "P8", Value::Flag;
     /// Spinners stay while readers hold the lock; writers for 10 us and half a microsecond for each reader, at most 25 us.
@@ -233,6 +235,7 @@ presets! {
             first_looks: 1,
             last_try: true,
             quiet_notes: true,
+            newcomers_wake: true,
             reader_owned_spin: false,
             looks_first: false
         };

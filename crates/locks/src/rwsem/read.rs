@@ -4,9 +4,9 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use lockwright_platform::{Me, Platform, Word};
 
-use super::count::{HANDOFF, READ_FAIL, READER, READERS, WAITERS, WRITER};
+use super::count::{HANDOFF, LOCKED, READ_FAIL, READER, READERS, UPGRADABLE, WAITERS, WRITER};
 use super::policy::ReaderSteal;
-use super::wake::{WakeList, Wakers};
+use super::wake::{WakeList, Wakers, word_of};
 use super::{Policy, RawRwLock, kind, owner};
 use crate::events::{Event, inc};
 use crate::record::{Guarded, Record, my_state, node, state, try_in_turn};
@@ -54,7 +54,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         if Self::S.readers_spin && !crowd {
             if counted && self.may_spin(true) {
                 // Before anything else: writers cannot take the lock meanwhile.
-                self.give_back(READER);
+                self.back_out();
                 counted = false;
                 joined = self.join_spinners(true);
             }
@@ -130,8 +130,24 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             self.note_reader();
             return true;
         }
-        self.give_back(READER);
+        self.back_out();
         false
+    }
+
+    /// Takes the count of a reader back that goes on trying, and queues if that is in vain. Whoever
+    /// left a wake-up to this reader, which looked like a holder, need not get it here: the lock goes
+    /// to the first in the OSQ, whose unlock wakes, or the caller wakes when it queues. But where
+    /// stealing is forbidden nobody would have the lock first.
+    fn back_out(&self) {
+        if !Self::S.readers_spin {
+            return self.give_back(READER);
+        }
+        // Ordering: Relaxed, sequence (nothing was read under this count; the releases of those who held
+        // the lock go on through it)
+        let now = self.count.fetch_sub(READER, Relaxed).wrapping_sub(READER);
+        if now & WAITERS != 0 && now & HANDOFF != 0 {
+            self.reader_left(now, READER);
+        }
     }
 
     /// The same for a thread that cannot queue: no addition that may have to be taken back.
@@ -180,7 +196,17 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         // had in the count leaves it as a reader's
         let now = self.count.fetch_add(change, AcqRel).wrapping_add(change);
         let mut list = WakeList::new();
-        self.wake_if_not_written(&guarded, now, &mut list);
+        // An upgradable reader, which the kernel has not, may wait for no more than the count to change.
+        let upgrades =
+            now & UPGRADABLE != 0 || word_of::<P>(me.slot(), node::RW_KIND) != kind::READER;
+        if Self::S.newcomers_wake || upgrades {
+            self.wake_if_not_written(&guarded, now, &mut list);
+        } else if now & LOCKED == 0 {
+            self.allow_spinning();
+            self.mark_wake(&guarded, Wakers::Any, &mut list);
+        } else if now & WRITER == 0 && guarded.first() == Some(me.slot()) {
+            self.mark_wake(&guarded, Wakers::Any, &mut list);
+        }
         // The caller itself may be among those who were granted the lock.
         guarded.settle(&self.ctl);
         list.wake::<P>();

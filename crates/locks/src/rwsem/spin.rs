@@ -324,7 +324,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
 mod tests {
     use lockwright_platform::Native;
 
-    use super::super::policy::{TimedSpin, V5_11};
+    use super::super::policy::{TimedSpin, V5_3, V5_11};
     use super::*;
 
     /// The bits after a reader has come to a lock with all of them set.
@@ -336,8 +336,9 @@ mod tests {
     }
 
     #[test]
-    fn a_new_reader_lets_writers_spin_again_where_the_bits_are_two() {
-        assert_eq!(bits_that_a_reader_keeps::<TimedSpin>(), owner::RD_NONSPINNABLE);
+    fn a_new_reader_lets_writers_spin_again_where_the_bits_are_two_and_at_first_readers_too() {
+        assert_eq!(bits_that_a_reader_keeps::<TimedSpin>(), 0);
+        assert_eq!(bits_that_a_reader_keeps::<V5_3>(), owner::RD_NONSPINNABLE);
         assert_eq!(bits_that_a_reader_keeps::<V5_11>(), owner::NONSPINNABLE);
     }
 

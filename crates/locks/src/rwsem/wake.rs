@@ -121,7 +121,9 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         if now & (READERS | READ_FAIL) != 0 {
             self.mark_wake(guarded, Wakers::Readers, list);
         } else {
-            self.allow_spinning();
+            if Self::S.newcomers_wake {
+                self.allow_spinning();
+            }
             self.mark_wake(guarded, Wakers::Any, list);
         }
     }
@@ -385,7 +387,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     }
 
     /// The last unlock allows writers to spin again.
-    fn allow_spinning(&self) {
+    pub(super) fn allow_spinning(&self) {
         if !Self::S.reader_owned_spin {
             return;
         }
