@@ -196,10 +196,11 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         // had in the count leaves it as a reader's
         let now = self.count.fetch_add(change, AcqRel).wrapping_add(change);
         let mut list = WakeList::new();
-        // An upgradable reader, which the kernel has not, may wait for no more than the count to change.
-        let upgrades =
-            now & UPGRADABLE != 0 || word_of::<P>(me.slot(), node::RW_KIND) != kind::READER;
-        if Self::S.newcomers_wake || upgrades {
+        if Self::S.newcomers_wake
+            // An upgradable reader, which the kernel has not, may wait for a change of the count alone.
+            || now & UPGRADABLE != 0
+            || word_of::<P>(me.slot(), node::RW_KIND) != kind::READER
+        {
             self.wake_if_not_written(&guarded, now, &mut list);
         } else if now & LOCKED == 0 {
             self.allow_spinning();
