@@ -32,6 +32,24 @@ fn counters(threads: Vec<Box<dyn FnOnce()>>) -> impl Fn(Event) -> u64 {
     move |event| counters[event as usize]
 }
 
+/// A thread that works for `begins` ns, then takes the lock for `holds`.
+fn one_section<W: Policy>(
+    lock: &Rc<Alone<W>>,
+    begins: u32,
+    holds: u32,
+    writes: bool,
+) -> Box<dyn FnOnce()> {
+    let lock = Rc::clone(lock);
+    Box::new(move || {
+        Sim::relax(begins);
+        if writes {
+            lock.0.while_writing(|| Sim::relax(holds));
+        } else {
+            lock.0.while_reading(|| Sim::relax(holds));
+        }
+    })
+}
+
 /// Two readers come while a writer holds the lock, and hold it for long: how many acquire it
 /// spinning, and how many queued.
 fn readers_behind_a_writer<W: Policy>() -> [u64; 2] {
@@ -103,17 +121,7 @@ impl Policy for LooksInside {
 /// writer has stolen the lock. How often the first one slept, and all atomic operations.
 fn a_writer_woken_in_vain<W: Policy>() -> [u64; 2] {
     let lock = Rc::new(Alone::<W>(RawRwLock::new()));
-    let thread = |begins: u32, holds: u32, writes: bool| -> Box<dyn FnOnce()> {
-        let lock = Rc::clone(&lock);
-        Box::new(move || {
-            Sim::relax(begins);
-            if writes {
-                lock.0.while_writing(|| Sim::relax(holds));
-            } else {
-                lock.0.while_reading(|| Sim::relax(holds));
-            }
-        })
-    };
+    let thread = |begins, holds, writes| one_section(&lock, begins, holds, writes);
     let threads =
         vec![thread(1, 50_000, false), thread(1_000, 0, true), thread(50_500, 30_000, true)];
     let outcome = outcome(threads);
@@ -219,17 +227,7 @@ fn a_reader_that_backs_out_wakes_the_writer_that_forbade_stealing() {
 /// 99.5 us.
 fn left_to_a_reader_that_spins(moment: u32) -> u64 {
     let lock = Rc::new(Alone::<AsksAtOnce>(RawRwLock::new()));
-    let thread = |begins: u32, holds: u32, writes: bool| -> Box<dyn FnOnce()> {
-        let lock = Rc::clone(&lock);
-        Box::new(move || {
-            Sim::relax(begins);
-            if writes {
-                lock.0.while_writing(|| Sim::relax(holds));
-            } else {
-                lock.0.while_reading(|| Sim::relax(holds));
-            }
-        })
-    };
+    let thread = |begins, holds, writes| one_section(&lock, begins, holds, writes);
     let first = thread(0, 99_500 + moment, false);
     let count = counters(vec![first, thread(40_000, 100, true), thread(100_000, 100, false)]);
     count(Event::RwsemWlockHandoff)
