@@ -142,8 +142,8 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         if !Self::S.readers_spin {
             return self.give_back(READER);
         }
-        // Ordering: Relaxed, sequence (nothing was read under this count; the releases of those who held
-        // the lock go on through it)
+        // Ordering: Relaxed, sequence (nothing was read under this count; the releases of others go on
+        // through it, [rwsem.read])
         let now = self.count.fetch_sub(READER, Relaxed).wrapping_sub(READER);
         if now & WAITERS != 0 && now & HANDOFF != 0 {
             self.reader_left(now, READER);
