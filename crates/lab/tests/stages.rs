@@ -189,10 +189,7 @@ fn readers_at_once<W: Policy>() -> u32 {
             });
         })
     };
-    let writer: Box<dyn FnOnce()> = {
-        let lock = Rc::clone(&lock);
-        Box::new(move || lock.0.while_writing(|| Sim::relax(100_000)))
-    };
+    let writer = one_section(&lock, 0, 100_000, true);
     outcome(vec![writer, reader(10_000), reader(20_000), reader(200_000)]);
     most.get()
 }

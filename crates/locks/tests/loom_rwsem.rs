@@ -271,7 +271,7 @@ models! {
     readers_spin_53: Reader53, 2, Some(2), [write, read], reaches OsqHead RwsemOptRlock;
     a_downgrade_lets_a_reader_in_whose_spin_failed: Reader53, 2, Some(2), [downgrade, read], reaches RwsemOptRlock2;
     a_reader_backs_out_beside_a_request: HandOff53, 2, Some(2), [read, write, read], reaches RwsemWlockHandoff RwsemOptRlock;
-    a_reader_backs_out_beside_an_upgrade: HandOff53, 2, Some(2), [upgrade, read], reaches;
+    a_reader_backs_out_beside_an_upgrade: HandOff53, 2, Some(2), [upgrade, read], reaches RwsemOptRlock;
     writers_spin_53: HandOff53, 2, Some(2), [write, write_read], reaches RwsemOptLock;
     race_14_null_owner_tries_end_a_spin: RealTime, 2, Some(2), [write_write, write], reaches RwsemOptLock RwsemOptFail;
     v53_sleeps: HandOff53, 0, Some(4), [write_read, write_read], reaches RwsemRlock RwsemWlock;

@@ -376,8 +376,8 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         }
         // Ordering: Relaxed, hint (read and written as such; an update may be lost, race 17) (block)
         let old = self.owner.load(Relaxed);
-        let stays = Self::S.sticky_reader_bit || !Self::S.split_bits;
-        let stays = if stays { Self::forbidding(true) } else { 0 };
+        let goes = Self::S.split_bits && !Self::S.sticky_reader_bit;
+        let stays = if goes { 0 } else { Self::forbidding(true) };
         let new = Self::me_as_owner() | owner::READER_OWNED | old & stays;
         if !Self::S.quiet_notes || new != old {
             self.owner.store(new, Relaxed);

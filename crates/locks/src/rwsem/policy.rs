@@ -86,7 +86,7 @@ switches! {
     wake_cap: u32 = 0, "P7", Value::Number;
     /// A woken writer that finds the lock held sleeps again, unless it may forbid stealing; off, from 5.16 on: it looks with the queue's guard in hand. Not together with `doze_ns`.
     looks_first: bool = true, "P19", Value::Flag;
-    /// A thread that queues behind others wakes those in front unless a writer holds the lock; off, before 6.1: a reader only if the lock is free.
+    /// A thread that queues behind others wakes those in front unless a writer holds the lock; off, before 6.1: a reader does so only if the lock is free.
     newcomers_wake: bool = false, "6.1", Value::Flag;
     /// Readers give their count back and spin in the OSQ.
     readers_spin: bool = false, "P8", Value::Flag;

@@ -4,9 +4,9 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use lockwright_platform::{Me, Platform, Word};
 
-use super::count::{HANDOFF, LOCKED, READ_FAIL, READER, READERS, UPGRADABLE, WAITERS, WRITER};
+use super::count::{HANDOFF, READ_FAIL, READER, READERS, WAITERS, WRITER};
 use super::policy::ReaderSteal;
-use super::wake::{WakeList, Wakers, word_of};
+use super::wake::{WakeList, Wakers};
 use super::{Policy, RawRwLock, kind, owner};
 use crate::events::{Event, inc};
 use crate::record::{Guarded, Record, my_state, node, state, try_in_turn};
@@ -140,6 +140,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// stealing is forbidden nobody would have the lock first.
     fn back_out(&self) {
         if !Self::S.readers_spin {
+            // It polls, and yields in between: too long for one who waits for a wake-up.
             return self.give_back(READER);
         }
         // Ordering: Relaxed, sequence (nothing was read under this count; the releases of others go on
@@ -196,18 +197,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         // had in the count leaves it as a reader's
         let now = self.count.fetch_add(change, AcqRel).wrapping_add(change);
         let mut list = WakeList::new();
-        if Self::S.newcomers_wake
-            // An upgradable reader, which the kernel has not, may wait for a change of the count alone.
-            || now & UPGRADABLE != 0
-            || word_of::<P>(me.slot(), node::RW_KIND) != kind::READER
-        {
-            self.wake_if_not_written(&guarded, now, &mut list);
-        } else if now & LOCKED == 0 {
-            self.allow_spinning();
-            self.mark_wake(&guarded, Wakers::Any, &mut list);
-        } else if now & WRITER == 0 && guarded.first() == Some(me.slot()) {
-            self.mark_wake(&guarded, Wakers::Any, &mut list);
-        }
+        self.wake_as_newcomer(&guarded, now, Some(me.slot()), &mut list);
         // The caller itself may be among those who were granted the lock.
         guarded.settle(&self.ctl);
         list.wake::<P>();

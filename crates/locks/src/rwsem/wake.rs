@@ -121,10 +121,35 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         if now & (READERS | READ_FAIL) != 0 {
             self.mark_wake(guarded, Wakers::Readers, list);
         } else {
-            if Self::S.newcomers_wake {
-                self.allow_spinning();
-            }
+            self.allow_spinning();
             self.mark_wake(guarded, Wakers::Any, list);
+        }
+    }
+
+    /// What a thread does that has just queued, as the `reader` in this slot or as a writer: before 6.1 a
+    /// reader wakes others only if the lock is free, and a writer leaves it forbidden to spin.
+    pub(super) fn wake_as_newcomer(
+        &self,
+        guarded: &Guarded<P>,
+        now: u64,
+        reader: Option<Slot>,
+        list: &mut WakeList,
+    ) {
+        let upgrades = |slot| word_of::<P>(slot, node::RW_KIND) != kind::READER;
+        // An upgradable reader, which the kernel has not, may wait for a change of the count alone.
+        if Self::S.newcomers_wake || now & UPGRADABLE != 0 || reader.is_some_and(upgrades) {
+            return self.wake_if_not_written(guarded, now, list);
+        }
+        match reader {
+            _ if now & WRITER != 0 => {}
+            Some(_) if now & LOCKED == 0 => self.wake_if_not_written(guarded, now, list),
+            // Itself, to join those who hold the lock.
+            Some(slot) if guarded.first() == Some(slot) => {
+                self.mark_wake(guarded, Wakers::Any, list);
+            }
+            Some(_) => {}
+            None if now & LOCKED == 0 => self.mark_wake(guarded, Wakers::Any, list),
+            None => self.mark_wake(guarded, Wakers::Readers, list),
         }
     }
 
@@ -387,7 +412,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     }
 
     /// The last unlock allows writers to spin again.
-    pub(super) fn allow_spinning(&self) {
+    fn allow_spinning(&self) {
         if !Self::S.reader_owned_spin {
             return;
         }

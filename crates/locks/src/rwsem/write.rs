@@ -72,7 +72,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             // Ordering: Acquire, [rwsem.write], [rwsem.read]: what is granted below was released
             // before
             let now = self.count.load(Acquire);
-            self.wake_if_not_written(&guarded, now, &mut list);
+            self.wake_as_newcomer(&guarded, now, None, &mut list);
         }
         let (mut guarded, mut sleeps, mut looks) = (guarded, 0, 0);
         // Ordering: Relaxed, owner-only (if granted, then by this thread)
