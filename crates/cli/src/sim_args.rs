@@ -143,8 +143,8 @@ pub struct PublishedArgs {
     #[arg(long)]
     pub quick: bool,
 
-    /// Seeds: runs of each cell [default: 2, or 1 with --quick]; without --quick three times as many of
-    /// rwsem-skylake-adaptive, whose cells are a matter of chance
+    /// Seeds: runs of each cell [default: 2, or 1 with --quick]; without --quick six times as many of
+    /// those of rwsem-skylake-adaptive with 64 threads and more, which are a matter of chance
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000))]
     pub seeds: Option<u64>,
 

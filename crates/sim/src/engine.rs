@@ -10,6 +10,7 @@
 
 mod acts;
 mod audit;
+mod governor;
 mod scheduler;
 mod turn;
 
@@ -120,6 +121,7 @@ struct Cpu {
     queue_line: u32,
     /// When the next timer interrupt comes.
     next_tick: Ps,
+    governor: governor::Governor,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -196,6 +198,7 @@ impl Engine {
                 // No word of the program has an address on the first pages.
                 queue_line: lines.of(cpu << 6),
                 next_tick: if layout.tick == 0 { Ps::MAX } else { rng.u64(0..layout.tick_every) },
+                governor: governor::Governor::new(),
             })
             .collect();
         Engine {

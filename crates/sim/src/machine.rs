@@ -161,11 +161,11 @@ machine! {
         polls in 0.0, 1e9;
         /// Leaving a shallow sleep.
         exit_shallow in 0.0, 1e9;
-        /// Idle for longer than this, a CPU sleeps less shallowly.
+        /// Idle for longer than this, or expected to be, a CPU sleeps less shallowly.
         middle_after in 0.0, 1e9;
         /// Leaving that sleep.
         exit_middle in 0.0, 1e9;
-        /// Idle for longer than this, a CPU sleeps deeply.
+        /// Idle for longer than this, or expected to be, a CPU sleeps deeply.
         deep_after in 0.0, 1e9;
         /// Leaving a deep sleep.
         exit_deep in 0.0, 1e9;

@@ -214,3 +214,54 @@ fn timer_interrupts_take_their_time() {
     assert!(without < 1.001e8, "{without}");
     assert!((each / tick - 1.0).abs() < 0.05, "{each} ns, {tick} expected");
 }
+
+/// How long after its wake-up a thread runs that is busy and then sleeps, so many ns each and so often.
+fn wake_ups(machine: &Machine, busy: u64, asleep: u64, times: u64) -> Vec<u64> {
+    let until = |at: u64| Sim::relax(u32::try_from(at - clock()).unwrap());
+    let ends = Rc::new(Cell::new(Vec::new()));
+    let result = Rc::clone(&ends);
+    let sleeper = move || {
+        let me = Sim::enter().unwrap();
+        let runs = (0..times).map(|i| {
+            until(i * (busy + asleep) + busy);
+            Sim::park(&me, None);
+            clock() - (i + 1) * (busy + asleep)
+        });
+        result.set(runs.collect());
+    };
+    let waker = move || {
+        for i in 1..=times {
+            until(i * (busy + asleep));
+            Sim::unpark(Slot::new(1).unwrap());
+        }
+    };
+    run(machine, SETUP, threads(vec![Box::new(sleeper), Box::new(waker)])).unwrap();
+    ends.take()
+}
+
+/// A CPU sleeps as deep as it has slept of late; at first, when it has done nothing else, deeply.
+#[test]
+fn a_cpu_goes_by_how_long_it_was_idle_before() {
+    let machine = steady("skylake-2s");
+    let s = &machine.scheduler;
+    let deep = |took: &u64| *took as f64 > s.exit_deep.value;
+    let (short, long) = (s.middle_after.value as u64 * 10, s.deep_after.value as u64 * 11 / 10);
+
+    let took = wake_ups(&machine, 60_000, short, 100);
+    assert!(took[..15].iter().all(deep), "{took:?}");
+    assert!(!took[60..].iter().any(deep), "{took:?}");
+    let took = wake_ups(&machine, 60_000, long, 100);
+    assert!(took.iter().all(deep), "{took:?}");
+}
+
+/// A CPU that has hardly been idle of late must be idle for long before it sleeps deeply.
+#[test]
+fn a_busy_cpu_does_not_sleep_deeply_at_once() {
+    let machine = steady("skylake-2s");
+    let s = &machine.scheduler;
+    let deep = |took: &u64| *took as f64 > s.exit_deep.value;
+    let took = wake_ups(&machine, 2_000_000, s.deep_after.value as u64 / 2, 20);
+    assert!(!took.iter().any(deep), "{took:?}");
+    let took = wake_ups(&machine, 2_000_000, s.deep_after.value as u64 * 2, 20);
+    assert!(took.iter().all(deep), "{took:?}");
+}

@@ -241,7 +241,9 @@ fn adaptive(rows: &Rows, quick: bool) -> Sheet {
     let mut sheet =
         by_policy(rows, "skylake-2s", &columns, workload, label, Figure::Kops, ms(quick, 50));
     // Whether a plateau of `timed-spin` is lost by then is chance: two seeds would tell little.
-    sheet.tasks.iter_mut().for_each(|task| task.seeds_times = if quick { 1 } else { 3 });
+    for task in sheet.tasks.iter_mut().filter(|task| !quick && task.job.threads >= 64) {
+        task.seeds_times = 6;
+    }
     sheet
 }
 

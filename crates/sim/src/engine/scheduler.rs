@@ -213,12 +213,7 @@ impl Engine {
         let slept = self.now - c.idle_since;
         c.idle += slept;
         let l = &self.layout;
-        let exit = match slept {
-            _ if slept < l.polls => 0,
-            _ if slept < l.middle_after => l.interrupt + l.exit_shallow,
-            _ if slept < l.deep_after => l.interrupt + l.exit_middle,
-            _ => l.interrupt + l.exit_deep,
-        };
+        let exit = c.governor.leave(l, c.idle_since, self.now);
         let moved = if cpu == home { 0 } else { l.migrate };
         // The idle loop has nothing to be saved: half a switch.
         let after = cost + exit + enqueue + l.switch / 2 + moved;
