@@ -123,7 +123,7 @@ fn a_writer_woken_in_vain<W: Policy>() -> [u64; 2] {
     let lock = Rc::new(Alone::<W>(RawRwLock::new()));
     let thread = |begins, holds, writes| one_section(&lock, begins, holds, writes);
     let threads =
-        vec![thread(1, 50_000, false), thread(1_000, 0, true), thread(50_500, 30_000, true)];
+        vec![thread(1, 50_000, false), thread(1_000, 0, true), thread(50_500, 60_000, true)];
     let outcome = outcome(threads);
     [outcome.counters[Event::RwsemSleepWriter as usize], outcome.traffic.rmws]
 }
