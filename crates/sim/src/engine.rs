@@ -75,7 +75,10 @@ pub(crate) struct Thread {
     /// Changes whenever the thread is resumed: what was queued for it before is void.
     epoch: u32,
     pub token: bool,
+    /// What it waits for; if it sleeps, only the deadline.
     watch: Watch,
+    /// When the first `Alarm` event queued for it comes.
+    alarm: Ps,
     why: Why,
     /// Spinners to tell when it leaves its CPU.
     watchers: Vec<u16>,
@@ -128,8 +131,9 @@ struct Cpu {
 enum What {
     /// The thread goes on.
     Resume,
-    /// A sleeper's or spinner's time is over.
-    Deadline,
+    /// A sleeper's or spinner's time may be over. Not void in another epoch: nearly all waits end
+    /// before their deadlines, and the queue would be full of those.
+    Alarm,
     /// A spinner's slice is over.
     Slice,
 }
@@ -237,7 +241,8 @@ impl Engine {
             pinned,
             epoch: 0,
             token: false,
-            watch: Watch::default(),
+            watch: Watch { deadline: Some(at), ..Watch::default() },
+            alarm: Ps::MAX,
             why: Why::Done,
             watchers: Vec::new(),
             inside: false,
@@ -252,7 +257,7 @@ impl Engine {
             rest: 0,
         });
         self.parked += 1;
-        self.push(at, id, What::Deadline);
+        self.set_alarm(id);
     }
 
     fn me(&mut self) -> &mut Thread {
@@ -297,6 +302,32 @@ impl Engine {
         self.events.push(Reverse(Event { at, seq: self.seq, thread, epoch, what }));
     }
 
+    /// Sees to it that a thread that begins to wait is told when its deadline has come.
+    fn set_alarm(&mut self, thread: u16) {
+        let t = &mut self.threads[usize::from(thread)];
+        if let Some(at) = t.watch.deadline
+            && at < t.alarm
+        {
+            t.alarm = at;
+            self.push(at, thread, What::Alarm);
+        }
+    }
+
+    /// Whether the thread is one whose deadline has come; if it comes later, it is told then.
+    fn rings(&mut self, thread: u16, at: Ps) -> bool {
+        let t = &mut self.threads[usize::from(thread)];
+        if t.alarm != at {
+            return false;
+        }
+        t.alarm = Ps::MAX;
+        let waits = matches!(t.state, State::Parked(_) | State::Spinning);
+        if waits && t.watch.deadline != Some(at) {
+            self.set_alarm(thread);
+            return false;
+        }
+        waits
+    }
+
     /// A running thread goes on at `at`.
     fn resume(&mut self, thread: u16, at: Ps) {
         self.threads[usize::from(thread)].resumes = at;
@@ -307,7 +338,8 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// Nothing is due and there are threads left, or the clock has reached the limit: who waits for what.
+    /// Nothing is due and there are threads left, the clock has reached the limit, or it would go back:
+    /// who waits for what.
     pub fn next(&mut self) -> Result<Next, String> {
         loop {
             let Some(Reverse(event)) = self.events.pop() else {
@@ -317,9 +349,15 @@ impl Engine {
                     Err(format!("nobody can go on: {}", self.waiters()))
                 };
             };
-            let thread = &self.threads[usize::from(event.thread)];
-            if thread.epoch != event.epoch {
+            if event.what == What::Alarm {
+                if !self.rings(event.thread, event.at) {
+                    continue;
+                }
+            } else if self.threads[usize::from(event.thread)].epoch != event.epoch {
                 continue;
+            }
+            if event.at < self.now {
+                return Err(format!("the clock would go back: {}", self.waiters()));
             }
             self.now = event.at;
             if self.now >= self.limit {
@@ -330,7 +368,7 @@ impl Engine {
                 self.audit()?;
             }
             let id = event.thread;
-            match (event.what, thread.state) {
+            match (event.what, self.threads[usize::from(id)].state) {
                 (What::Resume, State::Running) => {
                     if self.is_due(id, self.now) {
                         let why = self.threads[usize::from(id)].why;
@@ -343,10 +381,10 @@ impl Engine {
                         .wrapping_mul(0x0000_0100_0000_01b3);
                     return Ok(Next::Thread(id));
                 }
-                (What::Deadline, State::Parked(_)) => {
+                (What::Alarm, State::Parked(_)) => {
                     self.wake(id, Why::Deadline, None);
                 }
-                (What::Deadline, State::Spinning) => {
+                (What::Alarm, State::Spinning) => {
                     self.unwatch(id, None);
                     self.go_on(id, Why::Deadline, self.now);
                 }

@@ -82,6 +82,25 @@ pub(crate) enum Access {
     Rmw,
 }
 
+impl Access {
+    /// How long it takes a core that has the line.
+    fn takes(self, layout: &Layout) -> Ps {
+        match self {
+            Access::Load => layout.load,
+            Access::Store => layout.store,
+            Access::Rmw => layout.rmw,
+        }
+    }
+}
+
+/// What becomes of an access that begins.
+pub(crate) enum Request {
+    /// The core has of the line what the access needs: it ends then.
+    Served(Ps),
+    /// When the request arrives at the line's home.
+    Arrives(Ps),
+}
+
 /// How lines travelled.
 #[derive(Clone, Debug, Default)]
 pub struct Traffic {
@@ -135,8 +154,7 @@ impl Lines {
         self.lines[line as usize].watchers.contains(&thread)
     }
 
-    /// When a request arrives that is sent `now`, at the beginning of an access. `None`: the core has
-    /// of the line what the access needs.
+    /// Begins an access at `now`.
     pub fn request(
         &mut self,
         layout: &Layout,
@@ -145,20 +163,27 @@ impl Lines {
         core: usize,
         access: Access,
         now: Ps,
-    ) -> Option<Ps> {
+    ) -> Request {
         let line = &mut self.lines[line as usize];
         if line.serves(core, access, now) {
-            return None;
+            return Request::Served(self.done(layout, access, now));
         }
-        let Some(owner) = line.owner else { return Some(now) };
+        let Some(owner) = line.owner else { return Request::Arrives(now) };
         let distance = line.nearest(layout, usize::from(owner), core);
         let leg = line.way(layout, rng, distance, core) / 3;
         let (loser, when) = line.lost;
         let again = usize::from(loser) == core && (when..when + layout.flush_after).contains(&now);
-        Some(now + leg + if again { layout.flush } else { 0 })
+        Request::Arrives(now + leg + if again { layout.flush } else { 0 })
     }
 
-    /// When an access ends whose request has arrived `now`, or that needs none.
+    /// When an access ends that has at `there` what it needs.
+    fn done(&mut self, layout: &Layout, access: Access, there: Ps) -> Ps {
+        self.traffic.accesses += 1;
+        self.traffic.rmws += u64::from(access == Access::Rmw);
+        there + access.takes(layout)
+    }
+
+    /// When an access ends whose request has arrived `now`.
     pub fn access(
         &mut self,
         layout: &Layout,
@@ -168,28 +193,23 @@ impl Lines {
         access: Access,
         now: Ps,
     ) -> Ps {
-        self.traffic.accesses += 1;
-        self.traffic.rmws += u64::from(access == Access::Rmw);
-        let own = match access {
-            Access::Load => layout.load,
-            Access::Store => layout.store,
-            Access::Rmw => layout.rmw,
-        };
         let line = &mut self.lines[line as usize];
         if line.serves(core, access, now) {
-            return now + own;
+            return self.done(layout, access, now);
         }
         let (there, distance) = match access {
             Access::Load => {
                 let (there, distance) = line.copy_to(layout, rng, core, now);
                 (there, Some(distance))
             }
-            Access::Store | Access::Rmw => line.move_to(layout, rng, core, now, own),
+            Access::Store | Access::Rmw => {
+                line.move_to(layout, rng, core, now, access.takes(layout))
+            }
         };
         if let Some(distance) = distance {
             self.traffic.transfers[distance as usize] += 1;
         }
-        there + own
+        self.done(layout, access, there)
     }
 }
 

@@ -95,26 +95,24 @@ pub(crate) fn with<R>(f: impl FnOnce(&mut Engine) -> R) -> R {
     ENGINE.with_borrow_mut(|engine| f(engine.as_mut().expect("no simulation runs here")))
 }
 
-/// Whether a machine runs on this OS thread. Words outside of one are words, for set-up and checks.
-fn outside() -> bool {
-    ENGINE.with_borrow(|engine| engine.is_none())
-}
-
 pub(crate) fn step(f: impl FnOnce(&mut Engine) -> bool) {
     if with(f) {
         fiber::suspend();
     }
 }
 
-/// An access by the running thread, up to when it takes effect.
-fn touch(address: usize, access: Access) {
-    let (suspend, sent) = with(|engine| engine.issue(address, access));
+/// An access by the running thread, up to when it takes effect, and its line. `None`: no machine runs on
+/// this OS thread, and words are words, for set-up and checks.
+fn touch(address: usize, access: Access) -> Option<u32> {
+    let issue = |engine: &mut Option<Box<Engine>>| Some(engine.as_mut()?.issue(address, access));
+    let (line, suspend, sent) = ENGINE.with_borrow_mut(issue)?;
     if suspend {
         fiber::suspend();
     }
     if sent {
-        step(|engine| engine.serve(address, access));
+        step(|engine| engine.serve(line, access));
     }
+    Some(line)
 }
 
 /// Lets the running thread stand still for as long as the engine says; why it goes on.
@@ -135,15 +133,14 @@ impl<T: Scalar> SimWord<T> {
     }
 
     fn changed<R>(&self, access: Access, f: impl FnOnce(&T::Native) -> R) -> R {
-        if outside() {
-            return f(&self.0);
-        }
-        touch(self.address(), access);
+        let line = touch(self.address(), access);
         let result = f(&self.0);
-        with(|engine| {
-            engine.turn().spoil();
-            engine.written(self.address());
-        });
+        if let Some(line) = line {
+            with(|engine| {
+                engine.turn().spoil();
+                engine.written(line);
+            });
+        }
         result
     }
 }
@@ -161,12 +158,11 @@ impl<T: Scalar> Word<T> for SimWord<T> {
         SimWord(Word::new(value))
     }
     fn load(&self, order: Ordering) -> T {
-        if outside() {
-            return self.0.load(order);
-        }
-        touch(self.address(), Access::Load);
+        let line = touch(self.address(), Access::Load);
         let value = self.0.load(order);
-        with(|engine| engine.turn().note(self.address(), value.widen()));
+        if line.is_some() {
+            with(|engine| engine.turn().note(self.address(), value.widen()));
+        }
         value
     }
     fn store(&self, value: T, order: Ordering) {

@@ -265,3 +265,47 @@ fn a_busy_cpu_does_not_sleep_deeply_at_once() {
     let took = wake_ups(&machine, 2_000_000, s.deep_after.value as u64 * 2, 20);
     assert!(took.iter().all(deep), "{took:?}");
 }
+
+/// A wait ends at its deadline, whether an earlier wait, ended before its own, had that later or sooner.
+#[test]
+fn deadlines_of_waits_that_ended_do_not_count() {
+    let machine = steady("skylake-2s");
+    let word = line(0);
+    let seen = Rc::clone(&word);
+    let waits = move || {
+        let me = Sim::enter().unwrap();
+        let (wake_up, ns) = (100_000, 1_000);
+        for (deadline, woken) in [(400, Some(100)), (500, None), (900, Some(600)), (700, None)] {
+            let begun = Sim::now();
+            let wake = Sim::park(&me, Some(deadline * ns));
+            let ended = clock();
+            let (wanted, at) = match woken {
+                Some(at) => (Wake::Notified, at * ns),
+                None => (Wake::TimedOut, deadline * ns),
+            };
+            assert_eq!(wake, wanted, "until {deadline} from {begun}");
+            assert!((at..at + wake_up).contains(&ended), "until {deadline} from {begun}: {ended}");
+        }
+        for (deadline, changes) in [(1_600, true), (1_400, false), (1_700, false)] {
+            let value = seen.0.load(Acquire);
+            let until = Until { deadline: Some(deadline * ns), ..Until::CHANGED };
+            let spin = Sim::spin_while(&seen.0, u64::MAX, value, Acquire, until);
+            let at = if changes { 1_200 } else { deadline } * ns;
+            assert_eq!(matches!(spin, Spin::Changed(_)), changes, "until {deadline}");
+            assert_eq!(matches!(spin, Spin::Deadline), !changes, "until {deadline}");
+            assert!((at..at + wake_up).contains(&clock()), "until {deadline}: {}", clock());
+        }
+    };
+    let others = move || {
+        // Something happens all the time, lest the clock skip what comes too late.
+        for step in 1..=36 {
+            Sim::relax(u32::try_from(step * 50_000 - clock()).unwrap());
+            match step {
+                2 | 12 => assert!(Sim::unpark(Slot::new(1).unwrap())),
+                24 => word.0.store(1, Release),
+                _ => {}
+            }
+        }
+    };
+    run(&machine, SETUP, threads(vec![Box::new(waits), Box::new(others)])).unwrap();
+}

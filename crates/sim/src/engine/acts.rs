@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use super::{Engine, State, Watch, What, Why};
 use crate::layout::Ps;
-use crate::lines::Access;
+use crate::lines::{Access, Request};
 
 impl Engine {
     /// Goes on at `at`.
@@ -60,33 +60,27 @@ impl Engine {
         if self.rng.u64(..1024) == 0 { self.layout.hitch } else { 0 }
     }
 
-    /// Begins an access: whether the thread must suspend itself, and whether its request must be
-    /// [served](Self::serve) then.
-    pub fn issue(&mut self, address: usize, access: Access) -> (bool, bool) {
+    /// Begins an access: to which line, whether the thread must suspend itself, and whether its request
+    /// must be [served](Self::serve) then.
+    pub fn issue(&mut self, address: usize, access: Access) -> (u32, bool, bool) {
         let line = self.lines.of(address);
         let core = self.layout.core(usize::from(self.cpu()));
         let begun = self.now + self.about(self.layout.path);
         match self.lines.request(&self.layout, &mut self.rng, line, core, access, begun) {
-            Some(arrives) => (self.until(arrives), true),
-            None => {
-                let (layout, rng) = (&self.layout, &mut self.rng);
-                let at = self.lines.access(layout, rng, line, core, access, begun);
-                (self.until(at), false)
-            }
+            Request::Served(at) => (line, self.until(at), false),
+            Request::Arrives(at) => (line, self.until(at), true),
         }
     }
 
     /// The running thread's request has arrived. True: the thread must suspend itself.
-    pub fn serve(&mut self, address: usize, access: Access) -> bool {
-        let line = self.lines.of(address);
+    pub fn serve(&mut self, line: u32, access: Access) -> bool {
         let core = self.layout.core(usize::from(self.cpu()));
         let at = self.lines.access(&self.layout, &mut self.rng, line, core, access, self.now);
         self.until(at)
     }
 
     /// After a write by the running thread: those who spin on the line fetch it again.
-    pub fn written(&mut self, address: usize) {
-        let line = self.lines.of(address);
+    pub fn written(&mut self, line: u32) {
         for thread in self.lines.take_watchers(line) {
             self.unwatch(thread, Some(line));
             let (cpu, pace) = {
@@ -162,9 +156,7 @@ impl Engine {
         if let Some(other) = watch.running {
             self.threads[usize::from(other)].watchers.push(me);
         }
-        if let Some(at) = watch.deadline {
-            self.push(at, me, What::Deadline);
-        }
+        self.set_alarm(me);
         let cpu = &self.cpus[usize::from(self.cpu())];
         let slice_end = cpu.slice_end.max(self.now);
         if !cpu.queue.is_empty() {
@@ -187,11 +179,10 @@ impl Engine {
         thread.state = State::Parked(token);
         thread.epoch += 1;
         thread.voluntary += 1;
+        thread.watch.deadline = deadline;
         self.note_contention();
         self.parked += 1;
-        if let Some(at) = deadline {
-            self.push(at, me, What::Deadline);
-        }
+        self.set_alarm(me);
         self.leave_cpu(me);
         None
     }

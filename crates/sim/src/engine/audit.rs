@@ -1,5 +1,6 @@
 //! What is checked all the time: no spinner that would not hear of a write to its line; no end while
-//! a thread has work left; a run that does not end says which thread waits for what.
+//! a thread has work left; a clock that does not go back; a run that does not end says which thread waits
+//! for what.
 
 use std::fmt::Write;
 

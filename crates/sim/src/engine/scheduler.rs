@@ -12,7 +12,7 @@
 
 use super::{Engine, State, What, Why};
 use crate::layout::{Distance, Ps};
-use crate::lines::Access;
+use crate::lines::{Access, Request};
 
 impl Engine {
     /// A running thread goes into its CPU's queue, but not to its head.
@@ -174,8 +174,10 @@ impl Engine {
             let line = self.cpus[cpu].queue_line;
             let at = self.now + cost;
             let (layout, rng) = (&self.layout, &mut self.rng);
-            let sent = self.lines.request(layout, rng, line, core, Access::Rmw, at);
-            let got = self.lines.access(layout, rng, line, core, Access::Rmw, sent.unwrap_or(at));
+            let got = match self.lines.request(layout, rng, line, core, Access::Rmw, at) {
+                Request::Served(got) => got,
+                Request::Arrives(at) => self.lines.access(layout, rng, line, core, Access::Rmw, at),
+            };
             let far = self.layout.distance(core, self.layout.core(cpu));
             let l = &self.layout;
             let mut lines = l.wake_lines;
