@@ -268,7 +268,7 @@ fn beside_a_looping_core(machine: &Machine, pauses: u32, place: u32) -> (f64, f6
 
 /// Measured on a Xeon of 2023 (60 ns between two cores, 13 ns a PAUSE, 22 ns an uncontended section of
 /// one PAUSE): 115 to 139 ns a section of 3 or 6 PAUSEs, 340 of 20; the spinner got 7 to 20 for every
-/// thousand, but in some runs every second. The simulated one gets fewer.
+/// thousand, but in some runs every second.
 #[test]
 fn a_section_beside_a_spinner_takes_what_it_takes_on_a_real_machine() {
     let mut machine = machine("sapphire-rapids-2s");
@@ -283,6 +283,6 @@ fn a_section_beside_a_spinner_takes_what_it_takes_on_a_real_machine() {
         let mean = |of: fn(&(f64, f64)) -> f64| seen.iter().map(of).sum::<f64>() / 8.0;
         let (took, got) = (mean(|run| run.0), mean(|run| run.1));
         assert!((took / measured - 1.0_f64).abs() < 0.25, "{pauses}: {took} ns");
-        assert!(got > 0.0005 && got < 0.05, "{pauses}: {got} of the sections");
+        assert!(got > 0.005 && got < 0.02, "{pauses}: {got} of the sections");
     }
 }
