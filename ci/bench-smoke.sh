@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The benchmarks run: every lock once, for so short that the numbers mean nothing.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# As test-release.sh, which has built it.
+# As in test-release.sh, some of whose build is used again.
 export CARGO_PROFILE_RELEASE_DEBUG=none
 step 600 "the benchmarks, tiny, every lock once"
 need_python
