@@ -7,7 +7,9 @@
 //! first waiter that woke nobody) the preset has the mended form: P19 and P20 are always on (what P19
 //! costs a woken writer is the switch `looks_first`). So is P13, the guard against too many readers.
 //! So the series' new layout before its hand-off is `v5.2` here, 5.16 and later are `v5.11` without
-//! `looks_first`, and 6.1 and later those with `newcomers_wake`.
+//! `looks_first`, and 6.1 and later those with `newcomers_wake`. Left out: that an unlock leaves wake-ups to a
+//! spinner if the queue's guard is taken (P5, 4.2 to 5.2); that nobody spins who finds a sleeping reader in
+//! the owner word (the series as posted; mended before 5.3 by commit 78134300579a).
 
 pub use crate::mutex::NEVER;
 
