@@ -182,6 +182,9 @@ fn variants(args: &SweepArgs, machine: Machine) -> Result<Vec<(String, Machine)>
                 given.value *= factor;
             }
         }
+        varied.verify().map_err(|error| {
+            Failure::Usage(format!("--vary {vary}: {error}; vary it by less, or other numbers"))
+        })?;
         all.push((format!("{name} {sign}{share} %"), varied));
     }
     Ok(all)

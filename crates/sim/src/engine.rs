@@ -58,6 +58,8 @@ enum State {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Watch {
     pub lines: [Option<u32>; 2],
+    /// What had been [written](Lines::writes) to them when the wait began.
+    pub seen: [u32; 2],
     pub deadline: Option<Ps>,
     /// CPU, and its stamp when the wait began.
     pub holder: Option<(u16, u32)>,
@@ -147,6 +149,9 @@ struct Event {
     what: What,
 }
 
+/// Events between two audits.
+const AUDIT: u64 = 1 << 12;
+
 pub(crate) struct Engine {
     pub layout: Layout,
     pub now: Ps,
@@ -164,6 +169,7 @@ pub(crate) struct Engine {
     pub current: u16,
     queued: usize,
     idle_cpus: usize,
+    /// Threads that sleep until they are woken, not only until a time.
     parked: usize,
     idle_contended: Ps,
     contended_at: Ps,
@@ -256,7 +262,6 @@ impl Engine {
             resumes: 0,
             rest: 0,
         });
-        self.parked += 1;
         self.set_alarm(id);
     }
 
@@ -346,6 +351,7 @@ impl Engine {
                 return if self.done == self.threads.len() {
                     Ok(Next::End)
                 } else {
+                    self.audit()?;
                     Err(format!("nobody can go on: {}", self.waiters()))
                 };
             };
@@ -364,7 +370,7 @@ impl Engine {
                 return Err(format!("no end in sight: {}", self.waiters()));
             }
             self.handled += 1;
-            if self.handled.is_multiple_of(1 << 16) {
+            if self.handled.is_multiple_of(AUDIT) {
                 self.audit()?;
             }
             let id = event.thread;
@@ -405,7 +411,7 @@ impl Engine {
         }
     }
 
-    /// Time that CPUs were idle, in all, and while threads slept.
+    /// Time that CPUs were idle, in all, and while as many threads slept until woken.
     pub fn idle(&mut self) -> (Ps, Ps) {
         self.note_contention();
         let idle = |cpu: &Cpu| {

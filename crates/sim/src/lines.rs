@@ -72,6 +72,8 @@ struct Line {
     earlier: VecDeque<(u16, Ps)>,
     /// Threads that sleep until somebody writes to it.
     watchers: Vec<u16>,
+    /// Writes to it that have taken effect.
+    writes: u32,
 }
 
 /// What is done to a line.
@@ -147,6 +149,17 @@ impl Lines {
 
     pub fn take_watchers(&mut self, line: u32) -> Vec<u16> {
         std::mem::take(&mut self.lines[line as usize].watchers)
+    }
+
+    /// A write takes effect; those who sleep on the line must be told.
+    pub fn note_write(&mut self, line: u32) {
+        let writes = &mut self.lines[line as usize].writes;
+        *writes = writes.wrapping_add(1);
+    }
+
+    /// For the audit: how many writes have taken effect, modulo 2^32.
+    pub fn writes(&self, line: u32) -> u32 {
+        self.lines[line as usize].writes
     }
 
     /// For the audit: whether the thread would hear of a write.

@@ -39,15 +39,15 @@ macro_rules! machine {
         }
 
         impl Machine {
-            fn check(&self) -> Result<(), String> {
+            fn check_numbers(&self) -> Result<(), (&'static str, String)> {
                 $($(
                     let given = &self.$section.$field;
                     let name = concat!(stringify!($section), ".", stringify!($field));
                     if given.source.trim().is_empty() {
-                        return Err(format!("{name}: say where the number comes from"));
+                        return Err((name, ": say where the number comes from".to_owned()));
                     }
                     if !($low..=$high).contains(&given.value) {
-                        return Err(format!("{name} is {}, allowed are {} to {}", given.value, $low, $high));
+                        return Err((name, format!(" is {}, allowed are {} to {}", given.value, $low, $high)));
                     }
                 )*)*
                 Ok(())
@@ -192,6 +192,19 @@ impl fmt::Display for BadMachine {
 
 impl std::error::Error for BadMachine {}
 
+/// Line of the number with this name in a file that has it.
+fn line_of(text: &str, name: &str) -> Option<usize> {
+    let (section, field) = name.split_once('.')?;
+    let whole = toml::de::DeTable::parse(text).ok()?;
+    let given = whole.get_ref().get(section)?.get_ref().as_table()?.get(field)?;
+    Some(line_at(text, given.span().start))
+}
+
+/// The line of a place in a text.
+fn line_at(text: &str, place: usize) -> usize {
+    1 + text[..place].matches('\n').count()
+}
+
 /// The built-in machine files.
 const FILES: &[&str] = &[
     include_str!("../machines/westmere-ex-8s.toml"),
@@ -213,20 +226,42 @@ impl Machine {
     /// The text is no machine file: the line and the reason.
     pub fn parse(text: &str) -> Result<Self, BadMachine> {
         let machine: Machine = toml::from_str(text).map_err(|error| {
-            let line = error.span().map(|span| 1 + text[..span.start].matches('\n').count());
+            let line = error.span().map(|span| line_at(text, span.start));
             let at = line.map_or_else(String::new, |line| format!("line {line}: "));
             BadMachine(format!("{at}{}", error.message().replace('\n', " ")))
         })?;
-        machine.check().map_err(BadMachine)?;
-        for (name, given) in machine.numbers() {
+        machine.check().map_err(|(name, why)| {
+            let at = line_of(text, name).map_or_else(String::new, |line| format!("line {line}: "));
+            BadMachine(format!("{at}{name}{why}"))
+        })?;
+        Ok(machine)
+    }
+
+    /// Whether a machine that was changed is still one.
+    ///
+    /// # Errors
+    ///
+    /// Which number is not allowed, and why.
+    pub fn verify(&self) -> Result<(), BadMachine> {
+        self.check().map_err(|(name, why)| BadMachine(format!("{name}{why}")))
+    }
+
+    /// The first number that is not allowed, and what is to be said of it.
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        self.check_numbers()?;
+        for (name, given) in self.numbers() {
             if name.starts_with("topology.") && given.value.fract() != 0.0 {
-                return Err(BadMachine(format!("{name} is {}, not a whole number", given.value)));
+                return Err((name, format!(" is {}, not a whole number", given.value)));
             }
         }
-        if machine.cpus() > MAX_CPUS {
-            return Err(BadMachine(format!("{} CPUs, allowed are {MAX_CPUS}", machine.cpus())));
+        if self.cpus() > MAX_CPUS {
+            let why = format!(": {} CPUs in all, allowed are {MAX_CPUS}", self.cpus());
+            return Err(("topology.sockets", why));
         }
-        Ok(machine)
+        if self.latency.keep_low.value > self.latency.keep_high.value {
+            return Err(("latency.keep_low", " is more than latency.keep_high".to_owned()));
+        }
+        Ok(())
     }
 
     /// The built-in machines.
@@ -287,13 +322,27 @@ mod tests {
             assert!(error.contains(why), "{error}");
         };
         refused("[latency.far]", "[latency.farr]", "farr");
-        refused("name =", "name", "line ");
-        refused("value = 8", "value = \"8\"", "line ");
-        refused("value = 8", "value = 8.5", "whole number");
-        refused("value = 8", "value = 800", "topology.sockets is 800");
+        refused("name =", "name", "line 1: ");
+        refused("value = 8", "value = \"8\"", "line 5: ");
+        refused("value = 8", "value = 8.5", "line 4: topology.sockets is 8.5, not a whole number");
+        refused("value = 8", "value = 800", "line 4: topology.sockets is 800, allowed are 1 to 64");
+        let keep = FILES[0].find("[latency.keep_low]").unwrap();
+        let low = "[latency.keep_low]\nvalue = 0.08";
+        let why = format!("line {}: latency.keep_low is more", line_at(FILES[0], keep));
+        refused(low, "[latency.keep_low]\nvalue = 0.9", &why);
         let bare = FILES[0].find("source = \"").unwrap() + 10;
         let end = bare + FILES[0][bare..].find('"').unwrap();
         let unsourced = format!("{}{}", &FILES[0][..bare], &FILES[0][end..]);
-        assert!(Machine::parse(&unsourced).unwrap_err().to_string().contains("where the number"));
+        let error = Machine::parse(&unsourced).unwrap_err().to_string();
+        assert!(error.contains("line 4: topology.sockets: say where the number"), "{error}");
+    }
+
+    #[test]
+    fn a_machine_that_was_changed_is_verified_anew() {
+        let mut machine = Machine::parse(FILES[0]).unwrap();
+        assert_eq!(machine.verify(), Ok(()));
+        machine.latency.jitter.value = 1.08;
+        let why = machine.verify().unwrap_err().to_string();
+        assert_eq!(why, "latency.jitter is 1.08, allowed are 0 to 0.9");
     }
 }

@@ -138,6 +138,7 @@ impl<T: Scalar> SimWord<T> {
         if let Some(line) = line {
             with(|engine| {
                 engine.turn().spoil();
+                engine.lines.note_write(line);
                 engine.written(line);
             });
         }
@@ -196,6 +197,7 @@ fn watch(engine: &mut Engine, lines: [Option<usize>; 2], until: &Until) -> Watch
     }
     Watch {
         lines,
+        seen: [0; 2],
         deadline: until.deadline.filter(|&ns| ns != u64::MAX).map(|ns| ns.saturating_mul(NS)),
         holder: until.holder.filter(|h| h.cpu != NO_CPU).map(|h| (h.cpu, h.stamp)),
         running: until.running.map(index),

@@ -215,6 +215,36 @@ fn timer_interrupts_take_their_time() {
     assert!((each / tick - 1.0).abs() < 0.05, "{each} ns, {tick} expected");
 }
 
+/// However long an operation is, each interrupt that comes meanwhile takes its time.
+#[test]
+fn a_long_operation_is_interrupted_as_often_as_short_ones() {
+    let machine = steady("ivybridge-ex-8s");
+    let busy = |ns: u32| {
+        let body = move || (0..100_000_000 / ns).for_each(|_| Sim::relax(ns));
+        run(&machine, SETUP, threads(vec![Box::new(body)])).unwrap().time.as_nanos() as f64 - 1e8
+    };
+    let (short, long) = (busy(100_000), busy(10_000_000));
+    assert!((long / short - 1.0).abs() < 0.1, "{long} ns, {short} in short pieces");
+}
+
+/// A thread that sleeps for a time does not wait for anybody.
+#[test]
+fn only_who_waits_to_be_woken_makes_an_idle_cpu_count() {
+    let idle = |bodies| run(&steady("skylake-2s"), SETUP, threads(bodies)).unwrap();
+    let alone = idle(vec![Box::new(|| Sim::sleep(1_000_000))]);
+    assert_eq!(alone.idle_contended, Duration::ZERO);
+    let waiter = || {
+        let me = Sim::enter().unwrap();
+        Sim::park(&me, None);
+    };
+    let waker = || {
+        Sim::sleep(1_000_000);
+        Sim::unpark(Slot::new(1).unwrap());
+    };
+    let both = idle(vec![Box::new(waiter), Box::new(waker)]).idle_contended.as_nanos();
+    assert!((950_000..1_100_000).contains(&both), "{both} ns");
+}
+
 /// How long after its wake-up a thread runs that is busy and then sleeps, so many ns each and so often.
 fn wake_ups(machine: &Machine, busy: u64, asleep: u64, times: u64) -> Vec<u64> {
     let until = |at: u64| Sim::relax(u32::try_from(at - clock()).unwrap());

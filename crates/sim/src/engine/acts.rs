@@ -23,7 +23,7 @@ impl Engine {
     }
 
     /// When something ends that would end at `at` if no timer interrupt came to the CPU; it began at
-    /// `from`. Interrupts of the time before are over, but the last.
+    /// `from`. Each that comes meanwhile takes its time; those of the time before are over, but the last.
     fn ticked(&mut self, cpu: u16, from: Ps, at: Ps) -> Ps {
         let next = self.cpus[usize::from(cpu)].next_tick;
         if at < next {
@@ -33,7 +33,11 @@ impl Engine {
         let last = at - (at - next) % every;
         self.cpus[usize::from(cpu)].next_tick = last + every;
         let takes = self.about(self.layout.tick);
-        if from < last { at + takes } else { at.max(last + takes) }
+        if from < last {
+            at + takes * (1 + (last - from.max(next)) / every)
+        } else {
+            at.max(last + takes)
+        }
     }
 
     /// What the running thread has spent on CPUs so far.
@@ -127,7 +131,7 @@ impl Engine {
     }
 
     /// The running thread sleeps on its CPU until something of `watch` happens. `Some`: it has.
-    pub fn spin(&mut self, watch: Watch) -> Option<Why> {
+    pub fn spin(&mut self, mut watch: Watch) -> Option<Why> {
         if watch.deadline.is_some_and(|at| at <= self.now) {
             return Some(Why::Deadline);
         }
@@ -141,6 +145,7 @@ impl Engine {
             return Some(Why::Resched);
         }
         let me = self.current;
+        watch.seen = watch.lines.map(|line| line.map_or(0, |line| self.lines.writes(line)));
         let thread = self.me();
         thread.state = State::Spinning;
         thread.watch = watch;
@@ -181,7 +186,7 @@ impl Engine {
         thread.voluntary += 1;
         thread.watch.deadline = deadline;
         self.note_contention();
-        self.parked += 1;
+        self.parked += usize::from(token);
         self.set_alarm(me);
         self.leave_cpu(me);
         None

@@ -152,8 +152,8 @@ impl Engine {
     /// Makes a sleeping thread ready; returns what that costs the one who does it.
     pub(super) fn wake(&mut self, thread: u16, why: Why, waker: Option<usize>) -> Ps {
         self.note_contention();
-        self.parked -= 1;
         let t = &mut self.threads[usize::from(thread)];
+        self.parked -= usize::from(t.state == State::Parked(true));
         t.state = State::Ready(why);
         t.epoch += 1;
         let (home, pinned) = (usize::from(t.cpu), t.pinned);
