@@ -17,6 +17,7 @@ mod progress;
 mod select;
 mod sim;
 mod sim_args;
+mod vary;
 
 use std::process::ExitCode;
 

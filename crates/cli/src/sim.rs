@@ -23,6 +23,7 @@ use crate::failure::{Failure, exit};
 use crate::output::{Target, target_of};
 use crate::progress::Progress;
 use crate::sim_args::{Kind, MachinesArgs, OutArgs, PublishedArgs, SimArgs, SimCommand, SweepArgs};
+use crate::vary::Vary;
 
 /// Runs `lockwright sim`.
 pub fn run(args: &SimArgs) -> Result<ExitCode, Failure> {
@@ -59,7 +60,9 @@ pub fn machines(args: &MachinesArgs) -> Result<ExitCode, Failure> {
 fn built_in(name: &str) -> Result<Machine, Failure> {
     if name == "host" {
         let why = "cannot measure this machine: it has one CPU, or threads cannot be placed";
-        return host().ok_or_else(|| Failure::Environment(why.to_owned()));
+        let host = host().ok_or_else(|| Failure::Environment(why.to_owned()))?;
+        let odd = |error| Failure::Environment(format!("measured of this machine: {error}"));
+        return host.verify().map(|()| host).map_err(odd);
     }
     let all = Machine::built_in();
     let names: Vec<_> = all.iter().map(|machine| machine.name.clone()).collect();
@@ -149,43 +152,15 @@ fn subjects(args: &SweepArgs, workload: &Workload) -> Result<Vec<&'static SimSub
     Ok(chosen)
 }
 
-/// The machine as it is, or with some numbers changed down and up.
+/// The machine as it is, and with some numbers changed down and up.
 fn variants(args: &SweepArgs, machine: Machine) -> Result<Vec<(String, Machine)>, Failure> {
-    let mut all = vec![(String::new(), machine.clone())];
-    let Some(vary) = &args.vary else { return Ok(all) };
-    let wrong = || {
-        Failure::Usage(format!(
-            "--vary {vary}: expected NAME=PERCENT, such as latency=20, up to 90"
-        ))
-    };
-    let (name, percent) = vary.split_once('=').ok_or_else(wrong)?;
-    let percent = percent.trim_start_matches("+-").trim_end_matches('%');
-    let share =
-        percent.parse::<f64>().ok().filter(|p| (0.1..=90.0).contains(p)).ok_or_else(wrong)?;
-    let names: Vec<&'static str> = machine.numbers().into_iter().map(|(name, _)| name).collect();
-    let whole = |full: &&&str| {
-        **full == name || full.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'))
-    };
-    let chosen: Vec<&str> = names.iter().filter(whole).copied().collect();
-    if chosen.is_empty() || chosen[0].starts_with("topology.") {
-        let known = names.iter().filter(|name| !name.starts_with("topology."));
-        let known: Vec<_> = known.copied().collect();
-        return Err(Failure::Usage(format!(
-            "--vary {vary}: unknown number '{name}'; known: latency, core, scheduler, {}",
-            known.join(", ")
-        )));
-    }
-    for (sign, factor) in [("-", 1.0 - share / 100.0), ("+", 1.0 + share / 100.0)] {
-        let mut varied = machine.clone();
-        for name in &chosen {
-            if let Some(given) = varied.number_mut(name) {
-                given.value *= factor;
-            }
+    let mut all = vec![(String::new(), machine)];
+    if let Some(text) = &args.vary {
+        let vary = Vary::parse(text, &all[0].1)?;
+        for (label, factor) in vary.variants() {
+            let machine = vary.changed(&all[0].1, factor)?;
+            all.push((label, machine));
         }
-        varied.verify().map_err(|error| {
-            Failure::Usage(format!("--vary {vary}: {error}; vary it by less, or other numbers"))
-        })?;
-        all.push((format!("{name} {sign}{share} %"), varied));
     }
     Ok(all)
 }
@@ -228,6 +203,12 @@ fn sweep(args: &SweepArgs) -> Result<ExitCode, Failure> {
         Ok(results) => results,
         Err(code) => return Ok(code),
     };
+    for idle in results.iter().filter(|result| result.kops == 0.0) {
+        let (lock, threads, ms) = (idle.lock, idle.threads, args.ms);
+        eprintln!(
+            "lockwright: {lock}, {threads} threads: nothing done in {ms} ms; try a longer --ms"
+        );
+    }
     let mut text = String::new();
     let mut blocks = Vec::new();
     for ((label, _), results) in
@@ -242,7 +223,12 @@ fn sweep(args: &SweepArgs) -> Result<ExitCode, Failure> {
     }
     let heading = format!("{}, {workload:?}\n", args.machine);
     let record = json!({
-        "schema_version": 1, "record": "sim", "machine": variants[0].1, "workload": workload,
+        "schema_version": 1, "record": "sim", "lockwright": env!("CARGO_PKG_VERSION"),
+        "machine": variants[0].1, "workload": workload,
+        "settings": {
+            "placement": format!("{:?}", args.placement), "kernel": args.kernel, "ms": args.ms,
+            "warmup_ms": args.ms as f64 / 2.0, "seeds": args.seeds,
+        },
         "variants": blocks,
     });
     deliver(target, &(heading + &text), &record)?;
@@ -264,19 +250,40 @@ fn run_published(args: &PublishedArgs) -> Result<ExitCode, Failure> {
         [] => known,
         some => some.iter().map(String::as_str).collect(),
     };
+    let seeds = args.seeds.unwrap_or(if args.quick { 1 } else { 2 });
+    let mut batches = vec![(String::new(), published::batch(&chosen, args.quick))];
+    if let Some(text) = &args.vary {
+        let vary = Vary::parse(text, &Machine::built_in()[0])?;
+        for (label, factor) in vary.variants() {
+            let mut batch = published::batch(&chosen, args.quick);
+            for machine in batch.machines() {
+                *machine = vary.changed(machine, factor)?;
+            }
+            batches.push((label, batch));
+        }
+    }
     let target = json_target(&args.out)?;
     catch_signals()?;
-    let seeds = args.seeds.unwrap_or(if args.quick { 1 } else { 2 });
-    let runs = published::run_count(&chosen, args.quick, seeds);
+    let runs = batches.iter().map(|(_, batch)| batch.runs(seeds)).sum();
     let what = format!("{} tables, {runs} runs", chosen.len());
     let tables = match watched(&what, runs, args.out.quiet, |stop, step| {
-        published::simulate(&chosen, args.quick, seeds, stop, step)
+        let all = batches.iter().map(|(_, batch)| batch.simulate(seeds, stop, step));
+        all.collect::<Result<Vec<_>, _>>()
     })? {
         Ok(tables) => tables,
         Err(code) => return Ok(code),
     };
-    let record = json!({ "schema_version": 1, "record": "sim-published", "tables": tables });
-    deliver(target, &report::published(&tables), &record)?;
+    let mut text = report::published(&tables[0]);
+    let mut varied = Vec::new();
+    for ((label, _), tables) in batches.iter().zip(&tables).skip(1) {
+        text += &report::varied(label, tables);
+        varied.push(json!({ "variant": label, "tables": tables }));
+    }
+    let record = json!({
+        "schema_version": 1, "record": "sim-published", "lockwright": env!("CARGO_PKG_VERSION"),
+        "settings": { "quick": args.quick, "seeds": seeds }, "tables": tables[0], "varied": varied,
+    });
+    deliver(target, &text, &record)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -10,8 +10,9 @@ use crate::mix_args::MixArgs;
 
 pub const SIM_HELP: &str = "\
 The locks' own code runs on a simulated machine: the figures are simulated time,
-and the same on every host. The machine is one of 'lockwright machines' or a
-file of that form. 'sim published' puts published results beside simulated ones.
+and the same wherever it runs (but those of --machine host, which is measured).
+The machine is one of 'lockwright machines' or a file of that form.
+'sim published' puts published results beside simulated ones.
 
 Exit codes:
   0    done
@@ -147,6 +148,11 @@ pub struct PublishedArgs {
     /// those of rwsem-skylake-adaptive with 64 threads and more, which are a matter of chance
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000))]
     pub seeds: Option<u64>,
+
+    /// Sensitivity: all again with numbers of the machines that begin so changed by this percentage,
+    /// down and up, such as latency=20: which verdicts depend on them (takes three times as long)
+    #[arg(long, value_name = "NAME=PERCENT")]
+    pub vary: Option<String>,
 
     /// Where the report goes.
     #[command(flatten)]

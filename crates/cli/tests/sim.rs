@@ -41,6 +41,8 @@ fn machines_are_listed_and_shown_in_the_form_that_is_read() {
     let mine = json(&["--machine", file.to_str().unwrap(), "--ms", "1", "--policy", "v5.3"]);
     let theirs = json(&["--machine", "skylake-2s", "--ms", "1", "--policy", "v5.3"]);
     assert_eq!(mine["variants"], theirs["variants"]);
+    assert_eq!(mine["settings"]["warmup_ms"], 0.5);
+    assert_eq!(mine["settings"]["placement"], "Filled");
     let host = lockwright(&["machines", "host"]).output().unwrap();
     // One CPU has no line to pass on.
     assert!(stdout(&host).contains("measured here") || host.status.code() == Some(3), "{host:?}");
@@ -138,13 +140,28 @@ fn a_bad_machine_file_is_refused_with_line_and_reason() {
     for (old, new, why) in [
         ("[latency.far]", "[latency.fra]", "fra"),
         ("name = ", "name ", "line 1: "),
-        ("value = 20.0", "value = -20.0", "topology.cores is -20"),
+        ("value = 20.0", "value = -20.0", "line 12: topology.cores is -20"),
     ] {
         assert!(good.contains(old), "{old}");
         fs::write(&file, good.replacen(old, new, 1)).unwrap();
         refused(&mut sweep(&["--machine", file.to_str().unwrap()]), why);
     }
+    // What is allowed may be varied to what is not.
+    let jitter = "[latency.jitter]\nvalue = 0.2";
+    assert!(good.contains(jitter));
+    fs::write(&file, good.replacen(jitter, "[latency.jitter]\nvalue = 0.9", 1)).unwrap();
+    let path = file.to_str().unwrap();
+    let why = "skylake-2s: latency.jitter is 1.08";
+    refused(&mut sweep(&["--machine", path, "--vary", "latency=20"]), why);
     assert_eq!(files(folder.path()), ["bad.toml"]);
+}
+
+/// More threads than a short run can start: the figures are 0, and it is said why.
+#[test]
+fn a_run_too_short_for_its_threads_says_so() {
+    let mut command = lockwright(&["sim", "--quiet", "--seeds", "1", "--ms", "1", "--threads"]);
+    command.args(["600", "--policy", "v5.11", "--machine", "epyc-9754-2s"]);
+    command.assert().success().stderr(contains("nothing done in 1 ms; try a longer --ms"));
 }
 
 #[test]
@@ -156,4 +173,26 @@ fn published_figures_stand_beside_simulated_ones() {
     for word in ["64 writers", "21047265", "rank correlation", "Not simulated:", "osq-unixbench"] {
         assert!(text.contains(word), "{word}:\n{text}");
     }
+}
+
+/// Which verdicts depend on a number of the machines.
+#[test]
+fn published_tables_can_be_had_from_changed_machines() {
+    let arguments = ["sim", "published", "lkp-mutex-vs-rwsem", "--quick", "--quiet", "--json", "-"];
+    let run = |more: &[&str]| {
+        let output = lockwright(&arguments).args(more).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
+    };
+    let (plain, varied) = (run(&[]), run(&["--vary", "scheduler.switch=50"]));
+    assert_eq!(plain["tables"], varied["tables"]);
+    let labels = [0, 1].map(|i| varied["varied"][i]["variant"].as_str().unwrap());
+    assert_eq!(labels, ["scheduler.switch -50 %", "scheduler.switch +50 %"]);
+    for i in [0, 1] {
+        let other = &varied["varied"][i]["tables"];
+        assert_ne!(*other, plain["tables"]);
+        assert_eq!(other[0]["verdicts"][0]["claim"], plain["tables"][0]["verdicts"][0]["claim"]);
+    }
+    let mut unknown = lockwright(&arguments);
+    refused(unknown.args(["--vary", "nothing=50"]), "unknown number 'nothing'");
 }

@@ -76,7 +76,7 @@ pub struct Outcome {
     pub counters: [u64; COUNTERS],
     /// What lines did.
     pub traffic: Traffic,
-    /// Times a thread gave its CPU up, or lost it.
+    /// Times a thread gave its CPU up.
     pub voluntary_switches: u64,
     /// Times a thread lost its CPU at the end of its slice.
     pub involuntary_switches: u64,

@@ -287,7 +287,7 @@ impl Line {
         now: Ps,
     ) -> (Ps, Distance) {
         let Some(owner) = self.owner else {
-            // First touch: as if the neighbour had it.
+            // First touch: at no cost, and counted as if the neighbour had had it.
             self.owner = Some(core as u16);
             self.from = now;
             return (now, Distance::Cluster);

@@ -37,8 +37,8 @@ pub struct Result {
     pub threads: usize,
     /// Mean over the seeds, thousand acquisitions a second.
     pub kops: f64,
-    /// Coefficient of variation over the seeds.
-    pub cv: f64,
+    /// Coefficient of variation over the seeds; none of one seed.
+    pub cv: Option<f64>,
     /// One for each seed.
     pub samples: Vec<SimSample>,
 }
@@ -47,6 +47,12 @@ impl Result {
     /// The mean of a figure over the seeds.
     pub fn mean(&self, figure: impl Fn(&SimSample) -> f64) -> f64 {
         self.samples.iter().map(figure).sum::<f64>() / self.samples.len().max(1) as f64
+    }
+
+    /// What one seed yielded.
+    pub fn only(&self, seed: usize) -> Result {
+        let sample = self.samples[seed].clone();
+        Result { kops: sample.kops, cv: None, samples: vec![sample], ..*self }
     }
 }
 
@@ -111,7 +117,7 @@ fn result(task: &Task, samples: Vec<SimSample>) -> Result {
         lock: task.subject.name,
         threads: task.job.threads,
         kops: stats::mean(&rates).unwrap_or(0.0),
-        cv: stats::cv_percent(&rates).unwrap_or(0.0) / 100.0,
+        cv: stats::cv_percent(&rates).map(|cv| cv / 100.0),
         samples,
     }
 }

@@ -383,7 +383,8 @@ pub fn mutex<M: BenchMutex + 'static, const ONE_LINE: bool>(job: &Job) -> Result
                         slow.add(got - asked, cpu_time() - begun);
                     }
                     own += 1;
-                    // A job of some forty sections ends; its successor is new to the scheduler.
+                    // A disk or another user is waited for now and then: a thread that wakes has credit
+                    // with the scheduler, as a fresh one would. Assumed: once in forty sections.
                     if rng.u32(..40) == 0 {
                         Sim::sleep(rng.u64(20_000..200_000));
                     }

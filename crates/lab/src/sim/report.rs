@@ -5,6 +5,10 @@ use std::fmt::Write;
 use super::batch::Result;
 use super::published::{Table, left_out};
 
+fn percent(share: Option<f64>) -> String {
+    share.map_or_else(|| "-".to_owned(), |share| format!("{:.1}", 100.0 * share))
+}
+
 /// Results of a sweep, a block for each number of threads.
 pub fn sweep(results: &[Result]) -> String {
     let mut text = String::new();
@@ -45,10 +49,10 @@ pub fn sweep(results: &[Result]) -> String {
             .collect();
         let _ = writeln!(
             text,
-            "{:<18} {:>10.0} {:>6.1}  {:>26}  {:>26} {:>7.2} {:>7.3} {:>6.1} {:>6.1}  {}",
+            "{:<18} {:>10.0} {:>6}  {:>26}  {:>26} {:>7.2} {:>7.3} {:>6.1} {:>6.1}  {}",
             result.lock,
             result.kops,
-            100.0 * result.cv,
+            percent(result.cv),
             spread(first.readers),
             spread(first.writers),
             result.mean(|sample| sample.rmws),
@@ -60,7 +64,7 @@ pub fn sweep(results: &[Result]) -> String {
     }
     text.push_str(
         "\nkops/s and cv: mean and spread over the seeds; reads, writes: per thread, first seed; wait%: \
-         CPUs idle while threads slept\n",
+         CPUs idle while threads slept until woken\n",
     );
     text
 }
@@ -95,37 +99,50 @@ pub fn published(tables: &[Table]) -> String {
             let digits = if cell.published < 100.0 { 2 } else { 0 };
             let _ = writeln!(
                 text,
-                "  {:<28} {:<24} {:<18} {:>12.digits$} {:>12.digits$} {:>7.2} {:>6.1}",
+                "  {:<28} {:<24} {:<18} {:>12.digits$} {:>12.digits$} {:>7.2} {:>6}",
                 cell.row,
                 cell.column,
                 cell.lock,
                 cell.published,
                 cell.simulated,
                 cell.simulated / cell.published,
-                100.0 * cell.cv,
+                percent(cell.cv),
             );
         }
-        // One figure, or all the same, have no rank.
-        let rank = match table.rank_correlation {
-            rank if rank.is_finite() => format!("{rank:.2}"),
-            _ => "-".to_owned(),
-        };
-        let _ = writeln!(
-            text,
-            "\n  error: mean {:.0} %, median {:.0} %; rank correlation {}",
-            100.0 * table.mean_error,
-            100.0 * table.median_error,
-            rank,
-        );
-        for verdict in &table.verdicts {
-            let word = if verdict.holds { "holds" } else { "DOES NOT HOLD" };
-            let _ = writeln!(text, "  {word}: {}; seen: {}", verdict.claim, verdict.seen);
-        }
+        text.push('\n');
+        text += &verdicts(table);
         text.push('\n');
     }
     text.push_str("Not simulated:\n");
     for (name, why) in left_out() {
         let _ = writeln!(text, "  {name}: {why}");
+    }
+    text
+}
+
+/// The same tables from changed machines: errors and verdicts.
+pub fn varied(label: &str, tables: &[Table]) -> String {
+    let mut text = format!("\nWith {label}:\n");
+    for table in tables {
+        let _ = writeln!(text, "\n{}", table.name);
+        text += &verdicts(table);
+    }
+    text
+}
+
+fn verdicts(table: &Table) -> String {
+    let mut text = String::new();
+    // One figure, or all the same, have no rank.
+    let rank = match table.rank_correlation {
+        rank if rank.is_finite() => format!("{rank:.2}"),
+        _ => "-".to_owned(),
+    };
+    let (mean, median) = (100.0 * table.mean_error, 100.0 * table.median_error);
+    let _ =
+        writeln!(text, "  error: mean {mean:.0} %, median {median:.0} %; rank correlation {rank}");
+    for verdict in &table.verdicts {
+        let word = if verdict.holds { "holds" } else { "DOES NOT HOLD" };
+        let _ = writeln!(text, "  {word}: {}; seen: {}", verdict.claim, verdict.seen);
     }
     text
 }

@@ -371,7 +371,7 @@ fn lkp(rows: &Rows, quick: bool) -> Sheet {
     sheet
 }
 
-/// AIM7's users on some of the nodes: the change by testing before writing.
+/// A table as it was published.
 macro_rules! csv {
     ($name:literal) => {
         include_str!(concat!("../../published/", $name, ".csv"))
