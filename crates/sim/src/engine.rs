@@ -149,8 +149,8 @@ struct Event {
     what: What,
 }
 
-/// Events between two audits.
-const AUDIT: u64 = 1 << 12;
+/// Operations between two audits.
+const AUDIT: u64 = 1 << 14;
 
 pub(crate) struct Engine {
     pub layout: Layout,
@@ -178,6 +178,10 @@ pub(crate) struct Engine {
     /// Numbers given out.
     pub numbers: u64,
     pub handled: u64,
+    /// Operations of threads.
+    acts: u64,
+    /// When the next audit is due.
+    audit_at: u64,
     pub wakes: u64,
     done: usize,
 }
@@ -231,6 +235,8 @@ impl Engine {
             hash: 0xcbf2_9ce4_8422_2325,
             numbers: 0,
             handled: 0,
+            acts: 0,
+            audit_at: AUDIT,
             wakes: 0,
             done: 0,
             layout,
@@ -370,7 +376,8 @@ impl Engine {
                 return Err(format!("no end in sight: {}", self.waiters()));
             }
             self.handled += 1;
-            if self.handled.is_multiple_of(AUDIT) {
+            if self.acts >= self.audit_at {
+                self.audit_at = self.acts + AUDIT;
                 self.audit()?;
             }
             let id = event.thread;
