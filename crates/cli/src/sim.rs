@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::fs;
+use std::io::Read;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -61,6 +62,12 @@ fn built_in(name: &str) -> Result<Machine, Failure> {
     if name == "host" {
         let why = "cannot measure this machine: it has one CPU, or threads cannot be placed";
         let host = host().ok_or_else(|| Failure::Environment(why.to_owned()))?;
+        let trip = host.latency.cluster.value;
+        if trip > BUSY_TRIP_NS {
+            return Err(Failure::Environment(format!(
+                "a line took {trip:.0} ns between two CPUs: other work runs on them; try again without it"
+            )));
+        }
         let odd = |error| Failure::Environment(format!("measured of this machine: {error}"));
         return host.verify().map(|()| host).map_err(odd);
     }
@@ -68,19 +75,31 @@ fn built_in(name: &str) -> Result<Machine, Failure> {
     let names: Vec<_> = all.iter().map(|machine| machine.name.clone()).collect();
     all.into_iter().find(|machine| machine.name == name).ok_or_else(|| {
         Failure::Usage(format!(
-            "unknown machine '{name}'; known: host, {}, or a file",
+            "unknown machine '{name}'; known: host, {}; a file for --machine has a '/' or '.' in its path",
             names.join(", ")
         ))
     })
 }
+
+/// No cache line takes so long, but a ping-pong between threads that do not run at once.
+const BUSY_TRIP_NS: f64 = 2_000.0;
+
+/// More bytes no machine file has.
+const LONGEST_FILE: u64 = 1 << 20;
 
 /// A built-in machine, or one from a file.
 fn machine(name: &str) -> Result<Machine, Failure> {
     if !name.contains(['/', '.']) {
         return built_in(name);
     }
-    let text = fs::read_to_string(name)
+    let mut text = String::new();
+    fs::File::open(name)
+        .and_then(|file| file.take(LONGEST_FILE + 1).read_to_string(&mut text))
         .map_err(|error| Failure::Usage(format!("cannot read {name}: {error}")))?;
+    if text.len() as u64 > LONGEST_FILE {
+        let why = format!("{name}: no machine file: longer than {LONGEST_FILE} bytes");
+        return Err(Failure::Usage(why));
+    }
     Machine::parse(&text).map_err(|error| Failure::Usage(format!("{name}: {error}")))
 }
 
@@ -90,16 +109,22 @@ fn json_target(out: &OutArgs) -> Result<Option<Target>, Failure> {
 }
 
 fn deliver(target: Option<Target>, text: &str, value: &serde_json::Value) -> Result<(), Failure> {
-    if let Some(target) = &target {
-        let mut json = serde_json::to_vec_pretty(value)
-            .map_err(|error| Failure::Environment(format!("cannot render a report: {error}")))?;
-        json.push(b'\n');
-        target.write(&json)?;
-    }
-    if target != Some(Target::Stdout) {
-        Target::Stdout.write(text.as_bytes())?;
-    }
-    Ok(())
+    let json = match &target {
+        Some(target) => {
+            let mut json = serde_json::to_vec_pretty(value).map_err(|error| {
+                Failure::Environment(format!("cannot render a report: {error}"))
+            })?;
+            json.push(b'\n');
+            target.write(&json)
+        }
+        None => Ok(()),
+    };
+    // A file that could not be written must not cost the table too.
+    let table = match target {
+        Some(Target::Stdout) => Ok(()),
+        _ => Target::Stdout.write(text.as_bytes()),
+    };
+    json.and(table)
 }
 
 fn workload(args: &SweepArgs) -> Workload {
@@ -140,9 +165,10 @@ fn subjects(args: &SweepArgs, workload: &Workload) -> Result<Vec<&'static SimSub
         })
     };
     let chosen: Vec<_> = names.into_iter().map(find).collect::<Result<_, _>>()?;
-    let writes = !matches!(workload, Workload::Rw { readers_percent: 100, .. });
-    if writes && chosen.iter().any(|subject| subject.name == "seqcount") {
-        let why = "seqcount has no writers here: it takes a workload of 100 % reads";
+    let plain = matches!(workload, Workload::Rw { readers_percent: 100, sleep_ns: 0, .. });
+    if !plain && chosen.iter().any(|subject| subject.name == "seqcount") {
+        let why =
+            "seqcount has no writers here: it takes a workload of 100 % reads that do not sleep";
         return Err(Failure::Usage(why.to_owned()));
     }
     if args.workload == Kind::Forks && args.threads.iter().any(|threads| threads % 2 != 0) {
@@ -172,6 +198,12 @@ fn sweep(args: &SweepArgs) -> Result<ExitCode, Failure> {
     let subjects = subjects(args, &workload)?;
     let variants = variants(args, machine)?;
     let target = json_target(&args.out)?;
+    if let Some(Target::File(file)) = &target
+        && fs::canonicalize(&args.machine).is_ok_and(|machine| machine == *file)
+    {
+        let why = format!("--json {}: that is the machine file", file.display());
+        return Err(Failure::Usage(why));
+    }
     if let Some(&most) = args.threads.iter().find(|&&threads| threads > 20_000) {
         return Err(Failure::Usage(format!("--threads {most}: at most 20000")));
     }
@@ -190,6 +222,7 @@ fn sweep(args: &SweepArgs) -> Result<ExitCode, Failure> {
                     warmup: time / 2,
                     time,
                     seed: 0,
+                    stop: || false,
                 };
                 tasks.push(Task { subject, job, seeds_times: 1 });
             }
@@ -292,7 +325,7 @@ fn watched<R>(
     what: &str,
     runs: u64,
     quiet: bool,
-    work: impl FnOnce(&(dyn Fn() -> bool + Sync), &(dyn Fn() + Sync)) -> Result<R, Ended>,
+    work: impl FnOnce(fn() -> bool, &(dyn Fn() + Sync)) -> Result<R, Ended>,
 ) -> Result<Result<R, ExitCode>, Failure> {
     let progress = Progress::begin(what, runs, quiet);
     let done = AtomicU64::new(0);
@@ -301,7 +334,7 @@ fn watched<R>(
         let done = done.fetch_add(1, Relaxed) + 1;
         progress.step(done, || format!("run {done} of {runs}"));
     };
-    let result = work(&|| INTERRUPT.is_raised(), &step);
+    let result = work(|| INTERRUPT.is_raised(), &step);
     progress.end();
     Ok(match result {
         Ok(result) => Ok(result),

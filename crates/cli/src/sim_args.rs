@@ -71,7 +71,7 @@ pub struct SweepArgs {
           default_value = "2,8,32,64,128,240")]
     pub threads: Vec<usize>,
 
-    /// Percentage of reads (with --dedicated, of threads that read)
+    /// Percentage of reads (with --dedicated, of threads that read); of rwlock only, as is --sleep-us
     #[arg(long, value_name = "PERCENT", default_value_t = 50,
           value_parser = clap::value_parser!(u32).range(0..=100))]
     pub readers: u32,
@@ -80,12 +80,12 @@ pub struct SweepArgs {
     #[command(flatten)]
     pub mix: MixArgs,
 
-    /// PAUSEs inside each section
+    /// PAUSEs inside each section, of rwlock and mutex
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     pub load: u32,
 
-    /// PAUSEs outside after each section
+    /// PAUSEs outside after each section, of the same
     #[arg(long, value_name = "N", default_value_t = 0,
           value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     pub outside: u32,
@@ -119,8 +119,8 @@ pub struct SweepArgs {
           value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub seeds: u64,
 
-    /// Sensitivity: all again with numbers of the machine that begin so changed by this percentage,
-    /// down and up, such as latency=20 or scheduler.wake=50
+    /// Sensitivity: all again with a number of the machine, or those of a section, changed by this
+    /// percentage, down and up, such as latency=20 or scheduler.wake=50
     #[arg(long, value_name = "NAME=PERCENT")]
     pub vary: Option<String>,
 
@@ -149,8 +149,8 @@ pub struct PublishedArgs {
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000))]
     pub seeds: Option<u64>,
 
-    /// Sensitivity: all again with numbers of the machines that begin so changed by this percentage,
-    /// down and up, such as latency=20: which verdicts depend on them (takes three times as long)
+    /// Sensitivity: all again with a number of the machines, or those of a section, changed by this
+    /// percentage, down and up, such as latency=20: which verdicts depend on them (three times as long)
     #[arg(long, value_name = "NAME=PERCENT")]
     pub vary: Option<String>,
 

@@ -3,9 +3,13 @@
 mod support;
 
 use std::fs;
+use std::process::Stdio;
+use std::time::Duration;
 
 use assert_cmd::Command;
 use assert_cmd::cargo::cargo_bin;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use predicates::str::contains;
 use support::{files, refused, stdout};
 
@@ -118,6 +122,9 @@ fn wrong_arguments_are_refused() {
     refused(&mut sweep(&["--machine", "./missing.toml"]), "cannot read ./missing.toml");
     refused(&mut sweep(&["--policy", "mutex"]), "unknown lock 'mutex' for this workload");
     refused(&mut sweep(&["--policy", "seqcount"]), "100 % reads");
+    let sleeping = ["--policy", "seqcount", "--readers", "100", "--sleep-us", "1"];
+    refused(&mut sweep(&sleeping), "that do not sleep");
+    refused(&mut sweep(&["--machine", "/dev/zero"]), "no machine file");
     refused(&mut sweep(&["--readers", "101"]), "--readers");
     refused(&mut sweep(&["--threads", "0"]), "at least 1 thread");
     refused(&mut sweep(&["--workload", "forks", "--threads", "3"]), "even numbers of threads");
@@ -153,7 +160,55 @@ fn a_bad_machine_file_is_refused_with_line_and_reason() {
     let path = file.to_str().unwrap();
     let why = "skylake-2s: latency.jitter is 1.08";
     refused(&mut sweep(&["--machine", path, "--vary", "latency=20"]), why);
+    // A report does not replace the machine it is of.
+    fs::write(&file, &good).unwrap();
+    refused(&mut sweep(&["--machine", path, "--json", path]), "that is the machine file");
+    assert_eq!(fs::read_to_string(&file).unwrap(), good);
     assert_eq!(files(folder.path()), ["bad.toml"]);
+}
+
+/// A run of minutes ends at once, with a word and the exit code of an interruption.
+#[test]
+fn an_interrupted_run_ends() {
+    let arguments = ["sim", "--quiet", "--seeds", "1", "--ms", "100000", "--threads", "8"];
+    let mut command = std::process::Command::new(cargo_bin("lockwright"));
+    let child = command.args(arguments).args(["--policy", "v5.11"]);
+    let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    assert!(output.stdout.is_empty(), "{output:?}");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(error, "lockwright: interrupted; nothing is shown\n");
+}
+
+/// A report that cannot be written costs its file, not the table.
+#[test]
+fn a_full_device_does_not_cost_the_table() {
+    let output =
+        sweep(&["--ms", "1", "--policy", "v5.11", "--json", "/dev/full"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    assert!(stdout(&output).contains("20 threads"), "{output:?}");
+}
+
+/// Sections that sleep for as long as all others wait are no sign of a lock that is stuck.
+#[test]
+fn long_sleeps_are_waited_for() {
+    let mut command = lockwright(&["sim", "-q", "-s", "1", "--ms", "1", "--threads", "64"]);
+    command.args(["--policy", "v5.11", "--readers", "0", "--sleep-us", "1000000"]);
+    command.assert().success().stdout(contains("64 threads"));
+}
+
+/// What only writes is shown as writes.
+#[test]
+fn operations_that_only_write_are_writes() {
+    for workload in ["create-shared", "forks"] {
+        let value = json(&["--workload", workload, "--policy", "v5.11", "--ms", "2"]);
+        let sample = &value["variants"][0]["results"][0]["samples"][0];
+        assert_eq!(sample["readers"]["threads"], 0, "{workload}");
+        assert_eq!(sample["writers"]["threads"], 4, "{workload}");
+    }
 }
 
 /// More threads than a short run can start: the figures are 0, and it is said why.

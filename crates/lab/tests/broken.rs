@@ -11,8 +11,17 @@ use lockwright_workloads::mutex_bench::NoLock;
 fn complaint_about_no_lock(workload: Workload) -> String {
     let machine = Machine::built_in().into_iter().find(|m| m.name == "epyc-7551-2s").unwrap();
     let (placement, time) = (Placement::Bound, Duration::from_micros(200));
-    let job =
-        Job { machine, placement, workload, kernel: true, threads: 4, warmup: time, time, seed: 1 };
+    let job = Job {
+        machine,
+        placement,
+        workload,
+        kernel: true,
+        threads: 4,
+        warmup: time,
+        time,
+        seed: 1,
+        stop: || false,
+    };
     let complaint = job::mutex::<NoLock, false>(&job).unwrap_err().0;
     assert!(complaint.starts_with("the lock let two threads in: "), "{complaint}");
     complaint

@@ -68,8 +68,13 @@ fn longest_wait<W: Policy>(one_writes: bool, seed: u64) -> u64 {
             if one_writes { lock.0.while_writing(served) } else { lock.0.while_reading(served) }
         }
     }));
-    let setup =
-        Setup { placement: Placement::Filled, seed, limit: Duration::from_secs(5), one_line: None };
+    let setup = Setup {
+        placement: Placement::Filled,
+        seed,
+        limit: Duration::from_secs(5),
+        one_line: None,
+        stop: || false,
+    };
     run(&machine, setup, threads).unwrap();
     longest.get()
 }
@@ -127,6 +132,7 @@ fn ends<W: Policy>() {
             seed,
             limit: Duration::from_secs(5),
             one_line: None,
+            stop: || false,
         };
         let outcome = run(&machine, setup, threads);
         assert!(outcome.is_ok(), "{}, seed {seed}: {}", W::NAME, outcome.err().unwrap());

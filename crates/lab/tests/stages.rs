@@ -22,6 +22,7 @@ fn outcome(threads: Vec<Box<dyn FnOnce()>>) -> Outcome {
         seed: 1,
         limit: Duration::from_secs(1),
         one_line: None,
+        stop: || false,
     };
     run(&machine, setup, threads).unwrap()
 }

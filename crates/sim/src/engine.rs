@@ -160,6 +160,8 @@ pub(crate) struct Engine {
     pub lines: Lines,
     /// See [`Setup`](crate::Setup).
     pub one_line: Option<usize>,
+    /// See [`Setup`](crate::Setup).
+    pub stop: fn() -> bool,
     pub rng: fastrand::Rng,
     pub threads: Vec<Thread>,
     cpus: Vec<Cpu>,
@@ -180,8 +182,9 @@ pub(crate) struct Engine {
     pub handled: u64,
     /// Operations of threads.
     acts: u64,
-    /// When the next audit is due.
+    /// When the next audit is due, and what the clock was at the last.
     audit_at: u64,
+    audited: Ps,
     pub wakes: u64,
     done: usize,
 }
@@ -220,6 +223,7 @@ impl Engine {
             limit,
             lines,
             one_line: None,
+            stop: || false,
             rng,
             threads: Vec::new(),
             idle_cpus: cpus.len(),
@@ -237,6 +241,7 @@ impl Engine {
             handled: 0,
             acts: 0,
             audit_at: AUDIT,
+            audited: Ps::MAX,
             wakes: 0,
             done: 0,
             layout,
@@ -373,11 +378,19 @@ impl Engine {
             }
             self.now = event.at;
             if self.now >= self.limit {
-                return Err(format!("no end in sight: {}", self.waiters()));
+                let seconds = self.limit as f64 / 1e12;
+                let waiters = self.waiters();
+                return Err(format!("no end in sight after {seconds} simulated s: {waiters}"));
             }
             self.handled += 1;
             if self.acts >= self.audit_at {
                 self.audit_at = self.acts + AUDIT;
+                if (self.stop)() {
+                    return Err("interrupted".to_owned());
+                }
+                if std::mem::replace(&mut self.audited, self.now) == self.now {
+                    return Err(format!("the clock stands still: {}", self.waiters()));
+                }
                 self.audit()?;
             }
             let id = event.thread;

@@ -65,6 +65,8 @@ pub struct Setup {
     /// The address of the only lock, if its contention record is to lie on its line, as a kernel's
     /// lock has its queue and the queue's lock beside its count.
     pub one_line: Option<usize>,
+    /// Asked every few thousand operations; true: the run ends, as stuck.
+    pub stop: fn() -> bool,
 }
 
 /// What a simulation yielded.
@@ -173,7 +175,7 @@ pub fn without_preemption<R>(f: impl FnOnce() -> R) -> R {
 ///
 /// # Errors
 ///
-/// Threads wait for each other, or the time limit has passed.
+/// Threads wait for each other, the time limit has passed, or `setup.stop` said so.
 ///
 /// # Panics
 ///
@@ -193,6 +195,7 @@ pub fn run(
     let limit = setup.limit.as_nanos() as u64 * 1_000;
     let mut engine = Engine::new(layout, setup.seed, limit);
     engine.one_line = setup.one_line;
+    engine.stop = setup.stop;
     for id in 0..threads.len() {
         // Nobody starts in step.
         let at = engine.rng.u64(0..500_000);

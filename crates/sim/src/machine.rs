@@ -113,11 +113,11 @@ machine! {
     /// Nanoseconds of what a core does by itself.
     core: Core {
         /// A load that hits its own cache.
-        load in 0.0, 1000.0;
+        load in 0.01, 1000.0;
         /// A store to a line it owns.
-        store in 0.0, 1000.0;
+        store in 0.01, 1000.0;
         /// An atomic read-modify-write of a line it owns.
-        rmw in 0.0, 1000.0;
+        rmw in 0.01, 1000.0;
         /// A full fence.
         fence in 0.0, 10000.0;
         /// One PAUSE instruction.

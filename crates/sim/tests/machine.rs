@@ -211,6 +211,32 @@ fn a_run_that_is_stuck_says_who_waits() {
     assert!(stuck.to_string().contains("no end in sight"), "{stuck}");
 }
 
+/// A run that would go on for long ends when it is told to, also where one thread runs alone.
+#[test]
+fn a_run_ends_when_it_is_told_to() {
+    let body = || loop {
+        Sim::pause(1);
+    };
+    let setup = Setup { stop: || true, ..SETUP };
+    let stopped = run(&machine("skylake-2s"), setup, threads(vec![Box::new(body)])).unwrap_err();
+    assert_eq!(stopped.to_string(), "interrupted");
+}
+
+/// No limit in simulated time ends a run in which nothing takes time.
+#[test]
+fn a_clock_that_stands_still_is_noticed() {
+    let mut machine = machine("skylake-2s");
+    for name in ["core.load", "core.path"] {
+        machine.number_mut(name).unwrap().value = 0.0;
+    }
+    let word = line(0);
+    let body = move || loop {
+        word.0.load(Acquire);
+    };
+    let stuck = run(&machine, SETUP, threads(vec![Box::new(body)])).unwrap_err().to_string();
+    assert!(stuck.contains("the clock stands still"), "{stuck}");
+}
+
 /// Count and owner as a lock's, on one line.
 #[repr(align(64))]
 struct Pair(W64, W64);

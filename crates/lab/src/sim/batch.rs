@@ -66,7 +66,7 @@ pub enum Ended {
 }
 
 /// Runs every task under the seeds from 1 on, as many as it [takes](Task::runs). `step` is called
-/// after each run, from any thread; when `stop` is raised no run is begun any more.
+/// after each run, from any thread; when `stop` says so all runs end.
 ///
 /// # Errors
 ///
@@ -74,7 +74,7 @@ pub enum Ended {
 pub fn carry_out(
     tasks: &[Task],
     seeds: u64,
-    stop: &(dyn Fn() -> bool + Sync),
+    stop: fn() -> bool,
     step: &(dyn Fn() + Sync),
 ) -> std::result::Result<Vec<Result>, Ended> {
     let runs_of = |(i, task): (usize, &Task)| (1..=task.runs(seeds)).map(move |seed| (i, seed));
@@ -86,8 +86,11 @@ pub fn carry_out(
             return Err(Ended::Interrupted);
         }
         let task = &tasks[task];
-        let job = Job { seed, ..task.job.clone() };
+        let job = Job { seed, stop, ..task.job.clone() };
         let result = (task.subject.run)(&job).map_err(|Stuck(why)| {
+            if stop() {
+                return Ended::Interrupted;
+            }
             failed.store(true, Relaxed);
             let (lock, threads) = (task.subject.name, job.threads);
             Ended::Failed(format!("{lock}, {threads} threads, seed {seed}: {why}"))

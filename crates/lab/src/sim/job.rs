@@ -12,7 +12,7 @@ use lockwright_sim::{
     Distance, Machine, Outcome, Placement, Setup, Sim, Stuck, choose, clock, cpu_time, run,
     without_preemption,
 };
-use lockwright_workloads::directory::Operation;
+use lockwright_workloads::directory::{Operation, Pattern};
 use lockwright_workloads::mutex_bench::{self, BenchMutex, Rhythm};
 use lockwright_workloads::rw_bench::{self, BenchRwLock, Mix, Percent, RwBody, RwSpec, RwThread};
 use lockwright_workloads::torture::Torture;
@@ -41,6 +41,8 @@ pub struct Job {
     pub time: Duration,
     /// Decides everything that is left to chance.
     pub seed: u64,
+    /// When it says so, the run ends early, as one that is stuck.
+    pub stop: fn() -> bool,
 }
 
 /// Least, mean and greatest of the threads of a role; operations in the counted time.
@@ -75,7 +77,7 @@ pub struct SimSample {
     pub seed: u64,
     /// Thousand acquisitions a second.
     pub kops: f64,
-    /// Acquisitions per thread that reads (mixed threads count here, with all they did).
+    /// Acquisitions per thread that reads (those that do both count here, with all they did).
     pub readers: Spread,
     /// Acquisitions per thread that only writes.
     pub writers: Spread,
@@ -228,7 +230,8 @@ pub fn rw<L: BenchRwLock + 'static, const ONE_LINE: bool>(job: &Job) -> Result<S
     }
     let split = match job.workload {
         Workload::Rw { mix: Mix::Dedicated, .. } => spec.reading_threads(),
-        Workload::Rw { readers_percent: 0, .. } => 0,
+        Workload::Rw { readers_percent: 0, .. } | Workload::Forks { .. } => 0,
+        Workload::Directory { pattern, .. } if pattern != Pattern::SharedRead => 0,
         _ => counts.len(),
     };
     Ok(sample(job, &outcome, &counts, split))
@@ -441,8 +444,15 @@ fn go(
         body(id, Tally::new(warm, warm + time, result))
     });
     // After the time of a run all who wait must get their lock once more; in a storm that lasts.
-    let limit = (job.warmup + job.time) * 4 + Duration::from_secs(30);
-    let setup = Setup { placement: job.placement, seed: job.seed, limit, one_line };
+    let sleeps_ns = match job.workload {
+        Workload::Rw { sleep_ns, .. } => sleep_ns,
+        _ => 0,
+    };
+    let each = sleeps_ns as f64 + job.machine.scheduler.exit_deep.value;
+    let turn = Duration::from_millis(50) + Duration::from_nanos(2 * each as u64);
+    let limit = (job.warmup + job.time) * 4 + Duration::from_secs(30) + turn * job.threads as u32;
+    let Job { placement, seed, stop, .. } = *job;
+    let setup = Setup { placement, seed, limit, one_line, stop };
     let outcome = run(&job.machine, setup, threads.collect())?;
     Ok((outcome, results.iter().map(|result| result.get()).collect()))
 }

@@ -102,7 +102,7 @@ impl Batch {
     pub fn simulate(
         &self,
         seeds: u64,
-        stop: &(dyn Fn() -> bool + Sync),
+        stop: fn() -> bool,
         step: &(dyn Fn() + Sync),
     ) -> std::result::Result<Vec<Table>, Ended> {
         let tasks: Vec<Task> =
@@ -135,10 +135,9 @@ fn table(source: &Source, rows: &Rows, plans: &[Plan], results: &[Result]) -> Ta
             }
         })
         .collect();
-    let mut errors: Vec<f64> = cells.iter().map(Cell::error).collect();
-    errors.sort_by(f64::total_cmp);
-    let mean = errors.iter().sum::<f64>() / errors.len().max(1) as f64;
-    let median = errors.get(errors.len() / 2).copied().unwrap_or(0.0);
+    let errors: Vec<f64> = cells.iter().map(Cell::error).collect();
+    let mean = stats::mean(&errors).unwrap_or(0.0);
+    let median = stats::median(&errors).unwrap_or(0.0);
     Table {
         name: source.name,
         source: rows.notes.clone(),

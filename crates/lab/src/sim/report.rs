@@ -47,9 +47,10 @@ pub fn sweep(results: &[Result]) -> String {
             .filter(|(_, each)| *each >= 0.005)
             .map(|(name, each)| format!("{name} {each:.2}"))
             .collect();
+        let digits = if result.kops < 100.0 { 2 } else { 0 };
         let _ = writeln!(
             text,
-            "{:<18} {:>10.0} {:>6}  {:>26}  {:>26} {:>7.2} {:>7.3} {:>6.1} {:>6.1}  {}",
+            "{:<18} {:>10.digits$} {:>6}  {:>26}  {:>26} {:>7.2} {:>7.3} {:>6.1} {:>6.1}  {}",
             result.lock,
             result.kops,
             percent(result.cv),
@@ -63,7 +64,8 @@ pub fn sweep(results: &[Result]) -> String {
         );
     }
     text.push_str(
-        "\nkops/s and cv: mean and spread over the seeds; reads, writes: per thread, first seed; wait%: \
+        "\nkops/s and cv: mean and spread over the seeds; reads, writes: sections of a thread that reads (or \
+         does both), that writes, in the time that counts, first seed; wait%: \
          CPUs idle while threads slept until woken\n",
     );
     text

@@ -156,6 +156,7 @@ pub(super) fn task(
         warmup: time / 2,
         time,
         seed: 0,
+        stop: || false,
     };
     Task { subject: lock(lock_name), job, seeds_times: 1 }
 }

@@ -30,8 +30,13 @@ pub fn steady(name: &str) -> Machine {
     machine
 }
 
-pub const SETUP: Setup =
-    Setup { placement: Placement::Bound, seed: 1, limit: Duration::from_secs(10), one_line: None };
+pub const SETUP: Setup = Setup {
+    placement: Placement::Bound,
+    seed: 1,
+    limit: Duration::from_secs(10),
+    one_line: None,
+    stop: || false,
+};
 
 pub fn threads(bodies: Vec<Box<dyn FnOnce()>>) -> Vec<Box<dyn FnOnce()>> {
     bodies
