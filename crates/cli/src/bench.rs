@@ -91,9 +91,12 @@ impl Bench for MutexBench<'_> {
 
     fn condemn(&self, result: &MutexBenchResult) -> bool {
         for violation in &result.violations {
-            eprintln!(
+            say!(
                 "lockwright: mutual exclusion violated: {} lost {} updates with {} threads, load {}",
-                violation.lock, violation.lost_updates, violation.threads, violation.load_pauses
+                violation.lock,
+                violation.lost_updates,
+                violation.threads,
+                violation.load_pauses
             );
         }
         !result.violations.is_empty()

@@ -152,9 +152,11 @@ impl Bench for RwRun<'_> {
 
     fn condemn(&self, result: &RwBenchResult) -> bool {
         for violation in &result.violations {
-            eprintln!(
+            say!(
                 "lockwright: exclusion violated: {} let a writer in beside others {} times with {} threads",
-                violation.lock, violation.intrusions, violation.threads
+                violation.lock,
+                violation.intrusions,
+                violation.threads
             );
         }
         !result.violations.is_empty()

@@ -131,9 +131,12 @@ impl Bench for SeqRun<'_> {
 
     fn condemn(&self, result: &SeqBenchResult) -> bool {
         for violation in &result.violations {
-            eprintln!(
+            say!(
                 "lockwright: wrong answers: {} gave {} ({}) with {} readers",
-                violation.lock, violation.count, violation.what, violation.readers
+                violation.lock,
+                violation.count,
+                violation.what,
+                violation.readers
             );
         }
         !result.violations.is_empty()

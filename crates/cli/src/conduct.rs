@@ -58,7 +58,7 @@ pub fn conduct<B: Bench>(bench: &B, name: &str, args: &ReportArgs) -> Result<Exi
     let complete = bench.complete(&samples);
     let header = header(name, machine, started, complete, warnings.all);
     let Some(result) = bench.record(&samples, header) else {
-        eprintln!("lockwright: interrupted before anything was measured; nothing written");
+        say!("lockwright: interrupted before anything was measured; nothing written");
         return Ok(ExitCode::from(exit::INTERRUPTED));
     };
     for (form, target) in targets {
@@ -84,7 +84,7 @@ impl Warnings {
     fn add(&mut self, warning: Option<String>) {
         if let Some(warning) = warning {
             if !self.quiet {
-                eprintln!("lockwright: warning: {warning}");
+                say!("lockwright: warning: {warning}");
             }
             self.all.push(warning);
         }

@@ -4,6 +4,14 @@
 
 #![forbid(unsafe_code)]
 
+/// A line on standard error; if that cannot be written, there is nobody to tell.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($text)*);
+    }};
+}
+
 mod args;
 mod bench;
 mod bench_rw;
@@ -46,7 +54,7 @@ fn main() -> ExitCode {
     match done {
         Ok(code) => code,
         Err(failure) => {
-            eprintln!("lockwright: {failure}");
+            say!("lockwright: {failure}");
             failure.exit_code()
         }
     }
@@ -60,7 +68,7 @@ fn refused(error: &clap::Error) -> ExitCode {
         | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => error.exit(),
         _ => {
             let failure = Failure::Usage(one_line(&error.to_string()));
-            eprintln!("lockwright: {failure}");
+            say!("lockwright: {failure}");
             failure.exit_code()
         }
     }

@@ -18,12 +18,14 @@ impl Progress {
             return Progress { bar: ProgressBar::hidden() };
         }
         if !stderr().is_terminal() {
-            eprintln!("lockwright: {what}");
+            say!("lockwright: {what}");
             return Progress { bar: ProgressBar::hidden() };
         }
         let bar = ProgressBar::new(steps);
         let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {eta:>4} left  {msg}");
         bar.set_style(style.expect("the template is constant"));
+        bar.set_message(what.to_owned());
+        bar.tick();
         Progress { bar }
     }
 

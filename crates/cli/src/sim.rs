@@ -238,9 +238,7 @@ fn sweep(args: &SweepArgs) -> Result<ExitCode, Failure> {
     };
     for idle in results.iter().filter(|result| result.kops == 0.0) {
         let (lock, threads, ms) = (idle.lock, idle.threads, args.ms);
-        eprintln!(
-            "lockwright: {lock}, {threads} threads: nothing done in {ms} ms; try a longer --ms"
-        );
+        say!("lockwright: {lock}, {threads} threads: nothing done in {ms} ms; try a longer --ms");
     }
     let mut text = String::new();
     let mut blocks = Vec::new();
@@ -339,11 +337,11 @@ fn watched<R>(
     Ok(match result {
         Ok(result) => Ok(result),
         Err(Ended::Interrupted) => {
-            eprintln!("lockwright: interrupted; nothing is shown");
+            say!("lockwright: interrupted; nothing is shown");
             Err(ExitCode::from(exit::INTERRUPTED))
         }
         Err(Ended::Failed(why)) => {
-            eprintln!("lockwright: check failed: {}", why.replace('\n', "; "));
+            say!("lockwright: check failed: {}", why.replace('\n', "; "));
             Err(ExitCode::from(exit::CHECK_FAILED))
         }
     })

@@ -251,3 +251,17 @@ fn published_tables_can_be_had_from_changed_machines() {
     let mut unknown = lockwright(&arguments);
     refused(unknown.args(["--vary", "nothing=50"]), "unknown number 'nothing'");
 }
+
+/// Nobody reads what is said: what is asked for comes nevertheless.
+#[test]
+fn a_closed_standard_error_costs_nothing_else() {
+    let command = |arguments: &[&str]| {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut command = std::process::Command::new(cargo_bin("lockwright"));
+        command.args(arguments).stderr(full).output().unwrap()
+    };
+    let output = command(&["sim", "-s", "1", "--ms", "1", "-t", "2", "--policy", "v5.11"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(stdout(&output).contains("v5.11"), "{output:?}");
+    assert_eq!(command(&["sim", "--threads", "0"]).status.code(), Some(2));
+}

@@ -336,6 +336,21 @@ fn verdicts(name: &str, cells: &[Cell]) -> Vec<Verdict> {
                 loss.comes_out(),
             );
         }
+        "rwsem-skylake-page-fault1" => {
+            let of = |patch| [40, 60, 80].map(|n: u32| both(&format!("{n} threads"), patch));
+            let (before, after) = (of("before_patch"), of("after_patch"));
+            say(
+                "readers that spin cost a fifth and more from 40 threads on",
+                seen(&before),
+                before.iter().all(|cell| cell.simulated <= 0.8),
+            );
+            let back = [0, 1, 2].map(|i| after[i].over(before[i]));
+            say(
+                "adaptive disabling wins some of it back",
+                seen(&back),
+                back.into_iter().all(Pair::comes_out),
+            );
+        }
         "lkp-mutex-vs-rwsem" => {
             let switches = both("voluntary_context_switches", "rwsem/mutex");
             say(
