@@ -3,15 +3,12 @@
 mod support;
 
 use std::fs;
-use std::process::Stdio;
 use std::time::Duration;
 
 use assert_cmd::Command;
 use assert_cmd::cargo::cargo_bin;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use predicates::str::contains;
-use support::{files, refused, stdout};
+use support::{files, interrupted, refused, stdout};
 
 fn lockwright(arguments: &[&str]) -> Command {
     let mut command = Command::new(cargo_bin("lockwright"));
@@ -46,7 +43,7 @@ fn machines_are_listed_and_shown_in_the_form_that_is_read() {
     let theirs = json(&["--machine", "skylake-2s", "--ms", "1", "--policy", "v5.3"]);
     assert_eq!(mine["variants"], theirs["variants"]);
     assert_eq!(mine["settings"]["warmup_ms"], 0.5);
-    assert_eq!(mine["settings"]["placement"], "Filled");
+    assert_eq!(mine["settings"]["placement"], "filled");
     let host = lockwright(&["machines", "host"]).output().unwrap();
     // One CPU has no line to pass on.
     assert!(stdout(&host).contains("measured here") || host.status.code() == Some(3), "{host:?}");
@@ -170,13 +167,8 @@ fn a_bad_machine_file_is_refused_with_line_and_reason() {
 /// A run of minutes ends at once, with a word and the exit code of an interruption.
 #[test]
 fn an_interrupted_run_ends() {
-    let arguments = ["sim", "--quiet", "--seeds", "1", "--ms", "100000", "--threads", "8"];
-    let mut command = std::process::Command::new(cargo_bin("lockwright"));
-    let child = command.args(arguments).args(["--policy", "v5.11"]);
-    let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(500));
-    kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();
-    let output = child.wait_with_output().unwrap();
+    let arguments = ["sim", "-q", "-s", "1", "--ms", "100000", "-t", "8", "--policy", "v5.11"];
+    let output = interrupted(&arguments, Duration::from_millis(500));
     assert_eq!(output.status.code(), Some(130), "{output:?}");
     assert!(output.stdout.is_empty(), "{output:?}");
     let error = String::from_utf8(output.stderr).unwrap();

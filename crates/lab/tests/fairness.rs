@@ -12,7 +12,7 @@ use lockwright_locks::rwsem::policy::{
     Handoff, Policy, Standard, Switches, TimedSpin, V5_2, V5_3, V5_11,
 };
 use lockwright_platform::{Platform, Work};
-use lockwright_sim::{Machine, Placement, Setup, Sim, clock, run};
+use lockwright_sim::{Machine, Setup, Sim, clock, run};
 
 /// Sections of the many, in PAUSEs (some 43 ns each): 43 us, so that with 20 readers some reader
 /// holds the lock at every moment.
@@ -68,13 +68,7 @@ fn longest_wait<W: Policy>(one_writes: bool, seed: u64) -> u64 {
             if one_writes { lock.0.while_writing(served) } else { lock.0.while_reading(served) }
         }
     }));
-    let setup = Setup {
-        placement: Placement::Filled,
-        seed,
-        limit: Duration::from_secs(5),
-        one_line: None,
-        stop: || false,
-    };
+    let setup = Setup { seed, limit: Duration::from_secs(5), ..Setup::default() };
     run(&machine, setup, threads).unwrap();
     longest.get()
 }
@@ -127,13 +121,7 @@ fn ends<W: Policy>() {
                 }
             }));
         }
-        let setup = Setup {
-            placement: Placement::Filled,
-            seed,
-            limit: Duration::from_secs(5),
-            one_line: None,
-            stop: || false,
-        };
+        let setup = Setup { seed, limit: Duration::from_secs(5), ..Setup::default() };
         let outcome = run(&machine, setup, threads);
         assert!(outcome.is_ok(), "{}, seed {seed}: {}", W::NAME, outcome.err().unwrap());
     }

@@ -65,8 +65,21 @@ pub struct Setup {
     /// The address of the only lock, if its contention record is to lie on its line, as a kernel's
     /// lock has its queue and the queue's lock beside its count.
     pub one_line: Option<usize>,
-    /// Asked every few thousand operations; true: the run ends, as stuck.
+    /// Asked every 16,384 operations; true: the run ends, as stuck.
     pub stop: fn() -> bool,
+}
+
+impl Default for Setup {
+    /// A socket after the other, seed 1, ten simulated seconds at most, nothing else.
+    fn default() -> Self {
+        Setup {
+            placement: Placement::Filled,
+            seed: 1,
+            limit: Duration::from_secs(10),
+            one_line: None,
+            stop: || false,
+        }
+    }
 }
 
 /// What a simulation yielded.

@@ -138,6 +138,7 @@ impl<T: Scalar> SimWord<T> {
         if let Some(line) = line {
             with(|engine| {
                 engine.turn().spoil();
+                // Apart, for the audit holds the one against the other.
                 engine.lines.note_write(line);
                 engine.written(line);
             });
