@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use lockwright_lab::sim::batch::{self, Ended, Task};
+use lockwright_lab::sim::forks::Turn;
 use lockwright_lab::sim::host::host;
 use lockwright_lab::sim::job::Job;
 use lockwright_lab::sim::published;
@@ -119,22 +120,72 @@ fn deliver(target: Option<Target>, text: &str, value: &serde_json::Value) -> Res
 
 fn workload(args: &SweepArgs) -> Workload {
     let directory = |pattern| Workload::Directory { pattern, inside_ns: 2_000, outside_ns: 2_000 };
+    let (load, outside) = (args.load.unwrap_or(1), args.outside.unwrap_or(0));
+    let locks = args.locks.unwrap_or(1);
     match args.workload {
         Kind::Rwlock => Workload::Rw {
-            readers_percent: args.readers,
+            readers_percent: args.readers.unwrap_or(50),
             mix: args.mix.mix(),
-            load: args.load,
-            outside: args.outside,
-            sleep_ns: u64::from(args.sleep_us) * 1_000,
+            load,
+            outside,
+            sleep_ns: u64::from(args.sleep_us.unwrap_or(0)) * 1_000,
         },
-        Kind::Mutex => Workload::Mutex { load: args.load, outside: args.outside },
+        Kind::Mutex => Workload::Mutex { load, outside },
         Kind::PageFault => Workload::PageFault { faults: 32_768, fault_ns: 1_000, map_ns: 20_000 },
-        Kind::Forks => Workload::Forks { sections: 5, inside_ns: 500, outside_ns: 40_000 },
+        Kind::Forks => Workload::Forks(Turn {
+            work_ns: 40_000,
+            locks,
+            sections: 5,
+            inside_ns: 500,
+            outside_ns: 0,
+        }),
         Kind::CreateShared => directory(Pattern::SharedWrite),
         Kind::CreatePrivate => directory(Pattern::PrivateWrite),
         Kind::ListShared => directory(Pattern::SharedRead),
-        Kind::Torture => Workload::Torture { long_hold_ms: args.long_hold, outside_ns: 0 },
-        Kind::Users => Workload::Users { inside_ns: 2_500, outside_ns: 120_000 },
+        Kind::Torture => {
+            let long_hold_ms = args.long_hold.unwrap_or(100);
+            Workload::Torture { long_hold_ms, outside_ns: 0 }
+        }
+        Kind::Users => Workload::Forks(Turn {
+            work_ns: 0,
+            locks,
+            sections: 33,
+            inside_ns: 250,
+            outside_ns: 110_000,
+        }),
+    }
+}
+
+/// A choice as it is typed.
+fn name_of(choice: impl ValueEnum) -> String {
+    let value = choice.to_possible_value();
+    value.as_ref().map(PossibleValue::get_name).unwrap_or_default().to_owned()
+}
+
+/// # Errors
+///
+/// An option is given that the workload does not use.
+fn check_options(args: &SweepArgs) -> Result<(), Failure> {
+    let given: [(_, _, &[Kind]); 8] = [
+        ("--readers", args.readers.is_some(), &[Kind::Rwlock]),
+        ("--dedicated", args.mix.dedicated, &[Kind::Rwlock]),
+        ("--blocks", args.mix.blocks.is_some(), &[Kind::Rwlock]),
+        ("--sleep-us", args.sleep_us.is_some(), &[Kind::Rwlock]),
+        ("--load", args.load.is_some(), &[Kind::Rwlock, Kind::Mutex]),
+        ("--outside", args.outside.is_some(), &[Kind::Rwlock, Kind::Mutex]),
+        ("--long-hold", args.long_hold.is_some(), &[Kind::Torture]),
+        ("--locks", args.locks.is_some(), &[Kind::Users, Kind::Forks]),
+    ];
+    let unused = given.iter().find(|(_, given, kinds)| *given && !kinds.contains(&args.workload));
+    match unused {
+        Some((option, _, kinds)) => {
+            let kinds: Vec<_> = kinds.iter().map(|kind| name_of(*kind)).collect();
+            let (kinds, kind) = (kinds.join(" and "), name_of(args.workload));
+            Err(Failure::Usage(format!(
+                "{option} is for --workload {kinds}, and has no effect on {kind}"
+            )))
+        }
+        None => Ok(()),
     }
 }
 
@@ -161,10 +212,6 @@ fn subjects(args: &SweepArgs, workload: &Workload) -> Result<Vec<&'static SimSub
             "seqcount has no writers here: it takes a workload of 100 % reads that do not sleep";
         return Err(Failure::Usage(why.to_owned()));
     }
-    if args.workload == Kind::Forks && args.threads.iter().any(|threads| threads % 2 != 0) {
-        let why = "forks takes even numbers of threads: each parent has a child";
-        return Err(Failure::Usage(why.to_owned()));
-    }
     Ok(chosen)
 }
 
@@ -183,7 +230,8 @@ fn variants(args: &SweepArgs, machine: Machine) -> Result<Vec<(String, Machine)>
 
 fn sweep(args: &SweepArgs) -> Result<ExitCode, Failure> {
     let machine = machine(&args.machine)?;
-    args.mix.check(&[Percent::whole(args.readers)])?;
+    check_options(args)?;
+    args.mix.check(&[Percent::whole(args.readers.unwrap_or(50))])?;
     let workload = workload(args);
     let subjects = subjects(args, &workload)?;
     let variants = variants(args, machine)?;
@@ -242,9 +290,9 @@ fn sweep(args: &SweepArgs) -> Result<ExitCode, Failure> {
         }
         blocks.push(json!({ "variant": label, "results": results }));
     }
-    let heading = format!("{}, {workload:?}\n", args.machine);
-    let placement = args.placement.to_possible_value();
-    let placement = placement.as_ref().map(PossibleValue::get_name);
+    let placement = name_of(args.placement);
+    let kernel = if args.kernel { ", as in a kernel" } else { "" };
+    let heading = format!("{}, {placement}{kernel}, {} ms, {workload:?}\n", args.machine, args.ms);
     let record = json!({
         "schema_version": 1, "record": "sim", "lockwright": env!("CARGO_PKG_VERSION"),
         "machine": variants[0].1, "workload": workload,
@@ -336,5 +384,6 @@ fn watched<R>(
             say!("lockwright: check failed: {}", why.replace('\n', "; "));
             Err(ExitCode::from(exit::CHECK_FAILED))
         }
+        Err(Ended::Refused(why)) => return Err(Failure::Environment(why)),
     })
 }

@@ -59,7 +59,7 @@ pub struct SweepArgs {
     #[arg(short, long, value_name = "KIND", default_value = "rwlock")]
     pub workload: Kind,
 
-    /// Locks; for mutex, torture and users those of the last line, for forks both, for the others a
+    /// Locks; for mutex and torture those of the last line, for users and forks both, for the others a
     /// policy of 'lockwright policies' (or seqcount):
     /// mutex, mutex-kernel, mutex-latency, mutex-atomic, mutex-2013-before, mutex-2013-after
     /// [default: v5.2,v5.3,v5.11,default or mutex,mutex-kernel]
@@ -71,34 +71,35 @@ pub struct SweepArgs {
           default_value = "2,8,32,64,128,240")]
     pub threads: Vec<usize>,
 
-    /// Percentage of reads (with --dedicated, of threads that read); of rwlock only, as is --sleep-us
-    #[arg(long, value_name = "PERCENT", default_value_t = 50,
-          value_parser = clap::value_parser!(u32).range(0..=100))]
-    pub readers: u32,
+    /// Percentage of reads (with --dedicated, of threads that read); of rwlock only, as are --dedicated,
+    /// --blocks and --sleep-us [default: 50]
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub readers: Option<u32>,
 
     /// How they are mixed.
     #[command(flatten)]
     pub mix: MixArgs,
 
-    /// PAUSEs inside each section, of rwlock and mutex
-    #[arg(long, value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
-    pub load: u32,
+    /// PAUSEs inside each section, of rwlock and mutex [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub load: Option<u32>,
 
-    /// PAUSEs outside after each section, of the same
-    #[arg(long, value_name = "N", default_value_t = 0,
-          value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
-    pub outside: u32,
+    /// PAUSEs outside after each section, of the same [default: 0]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub outside: Option<u32>,
 
-    /// Microseconds of sleep inside each section
-    #[arg(long, value_name = "US", default_value_t = 0,
-          value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
-    pub sleep_us: u32,
+    /// Microseconds of sleep inside each section [default: 0]
+    #[arg(long, value_name = "US", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub sleep_us: Option<u32>,
 
     /// Milliseconds: the rare long holds of torture last five times this, and are as much rarer
-    #[arg(long, value_name = "MS", default_value_t = 100,
-          value_parser = clap::value_parser!(u32).range(1..=800))]
-    pub long_hold: u32,
+    /// [default: 100]
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(1..=800))]
+    pub long_hold: Option<u32>,
+
+    /// Locks that all take in turn, of users and forks [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub locks: Option<u32>,
 
     /// As in a kernel: from the attempt to take a lock to its release threads are not preempted, and a
     /// lock of the kernel's stages has its queue on its own line
@@ -190,9 +191,10 @@ pub enum Kind {
     Torture,
     /// 32,768 short reads, then two writes, of each thread
     PageFault,
-    /// Users that work for 120 us, then take the mutex that all share for 2.5 us
+    /// Users that fork children and wait for them; each has 33 sections of 0.25 us under a lock that all
+    /// share, 110 us apart
     Users,
-    /// Parents that fork and wait, two threads each, with five writes of each under one lock
+    /// The same, but 40 us of work, then five sections of 0.5 us
     Forks,
     /// Operations of 2 us before and 2 us under the write lock of one directory
     CreateShared,

@@ -62,7 +62,7 @@ fn every_lock_runs_and_a_run_can_be_repeated() {
         ("rwlock", rwlocks),
         ("page-fault", rwlocks),
         ("mutex", mutexes),
-        ("users", mutexes),
+        ("users", &both),
         ("torture", "mutex-kernel"),
         ("create-shared", "v5.11"),
         ("create-private", "default"),
@@ -124,7 +124,9 @@ fn wrong_arguments_are_refused() {
     refused(&mut sweep(&["--machine", "/dev/zero"]), "no machine file");
     refused(&mut sweep(&["--readers", "101"]), "--readers");
     refused(&mut sweep(&["--threads", "0"]), "at least 1 thread");
-    refused(&mut sweep(&["--workload", "forks", "--threads", "3"]), "even numbers of threads");
+    let unused = ["--workload", "forks", "--sleep-us", "3"];
+    refused(&mut sweep(&unused), "--sleep-us is for --workload rwlock, and has no effect on forks");
+    refused(&mut sweep(&["--locks", "2"]), "--locks is for --workload users and forks");
     refused(&mut sweep(&["--blocks", "--dedicated"]), "cannot be used with");
     refused(&mut sweep(&["--threads", "20001"]), "at most 20000");
     refused(&mut sweep(&["--vary", "latency"]), "NAME=PERCENT");

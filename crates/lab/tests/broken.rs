@@ -22,7 +22,7 @@ fn complaint_about_no_lock(workload: Workload) -> String {
         seed: 1,
         stop: || false,
     };
-    let complaint = job::mutex::<NoLock, false>(&job).unwrap_err().0;
+    let complaint = job::mutex::<NoLock, false>(&job).unwrap_err().to_string();
     assert!(complaint.starts_with("the lock let two threads in: "), "{complaint}");
     complaint
 }

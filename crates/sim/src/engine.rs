@@ -15,7 +15,7 @@ mod scheduler;
 mod turn;
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use lockwright_platform::COUNTERS;
 
@@ -89,10 +89,10 @@ pub(crate) struct Thread {
     pub shielded: bool,
     /// It is not preempted: see `without_preemption`.
     pub steady: bool,
-    pub voluntary: u64,
-    pub involuntary: u64,
+    voluntary: u64,
+    involuntary: u64,
     /// Processor time.
-    pub ran: Ps,
+    ran: Ps,
     since: Ps,
     /// What it has had of its CPU by the scheduler's account, up to `since` if it runs.
     virtual_ran: Ps,
@@ -103,6 +103,31 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
+    fn new(cpu: usize, pinned: bool) -> Self {
+        Thread {
+            turn: Turn::default(),
+            state: State::Parked(false),
+            cpu: cpu as u16,
+            pinned,
+            epoch: 0,
+            token: false,
+            watch: Watch::default(),
+            alarm: Ps::MAX,
+            why: Why::Done,
+            watchers: Vec::new(),
+            inside: false,
+            shielded: false,
+            steady: false,
+            voluntary: 0,
+            involuntary: 0,
+            ran: 0,
+            since: 0,
+            virtual_ran: 0,
+            resumes: 0,
+            rest: 0,
+        }
+    }
+
     /// What a running thread has had by now.
     fn virtual_time(&self, now: Ps) -> Ps {
         self.virtual_ran + (now - self.since)
@@ -186,6 +211,13 @@ pub(crate) struct Engine {
     audit_at: u64,
     audited: Ps,
     pub wakes: u64,
+    /// Of the threads that have ended: voluntary and involuntary switches, processor time.
+    pub switches: (u64, u64),
+    pub ran: Ps,
+    /// What threads are to run that have been spawned, until they do.
+    pub bodies: HashMap<u16, Box<dyn FnOnce()>>,
+    /// Numbers of threads that have ended.
+    free: Vec<u16>,
     done: usize,
 }
 
@@ -243,6 +275,10 @@ impl Engine {
             audit_at: AUDIT,
             audited: Ps::MAX,
             wakes: 0,
+            switches: (0, 0),
+            ran: 0,
+            bodies: HashMap::new(),
+            free: Vec::new(),
             done: 0,
             layout,
         }
@@ -251,28 +287,8 @@ impl Engine {
     /// A new thread, which starts on `cpu` when the clock stands still at `at`.
     pub fn add_thread(&mut self, cpu: usize, pinned: bool, at: Ps) {
         let id = self.threads.len() as u16;
-        self.threads.push(Thread {
-            turn: Turn::default(),
-            state: State::Parked(false),
-            cpu: cpu as u16,
-            pinned,
-            epoch: 0,
-            token: false,
-            watch: Watch { deadline: Some(at), ..Watch::default() },
-            alarm: Ps::MAX,
-            why: Why::Done,
-            watchers: Vec::new(),
-            inside: false,
-            shielded: false,
-            steady: false,
-            voluntary: 0,
-            involuntary: 0,
-            ran: 0,
-            since: 0,
-            virtual_ran: 0,
-            resumes: 0,
-            rest: 0,
-        });
+        let watch = Watch { deadline: Some(at), ..Watch::default() };
+        self.threads.push(Thread { watch, ..Thread::new(cpu, pinned) });
         self.set_alarm(id);
     }
 

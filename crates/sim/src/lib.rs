@@ -8,7 +8,7 @@
 //! *Models*: for each cache line an owner, copies, requests served in order, a window in which a
 //! core keeps what it got, latency by distance, copies that a write has to drop; PAUSE and the
 //! instructions around each operation; run queues, slices, preemption by whoever wakes, context
-//! switches, wake-ups, ways out of idleness, timer interrupts; a lock that is on one line, as a
+//! switches, wake-ups, new threads, ways out of idleness, timer interrupts; a lock that is on one line, as a
 //! kernel's, though its code keeps part of it elsewhere ([`Setup::one_line`]). *Does not model*:
 //! store buffers (a store waits for its line), memory ordering (histories are sequentially
 //! consistent; `loom` is for the others), caches of finite size, bandwidth, other interrupts,
@@ -109,17 +109,23 @@ pub struct Outcome {
     pub events: u64,
 }
 
-/// A thread could not be made, or the run got stuck: the text says which threads wait for what.
+/// Why a simulation has no outcome.
 #[derive(Clone, Debug)]
-pub struct Stuck(pub String);
+pub enum Failure {
+    /// It got stuck, or was wrong: which threads wait for what, or what was wrong.
+    Stuck(String),
+    /// The system has no memory for a thread.
+    System(String),
+}
 
-impl std::fmt::Display for Stuck {
+impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
+        let (Failure::Stuck(why) | Failure::System(why)) = self;
+        f.write_str(why)
     }
 }
 
-impl std::error::Error for Stuck {}
+impl std::error::Error for Failure {}
 
 /// The simulated time since the start, in nanoseconds; costs nothing. For workloads.
 ///
@@ -164,6 +170,15 @@ pub fn choose() {
     });
 }
 
+/// Starts one more thread, as fork does: on the CPU that has the fewest, behind those that wait there.
+///
+/// # Panics
+///
+/// Outside of a simulated thread; if there are 65,535 threads.
+pub fn spawn(body: Box<dyn FnOnce()>) {
+    platform::spawn(body);
+}
+
 /// Runs `f` as a kernel without preemption runs a system call: the calling thread gives up its CPU
 /// when it sleeps or yields, and not before. Spinners still learn that somebody wants the CPU, and as
 /// many may spin as there are threads.
@@ -188,7 +203,8 @@ pub fn without_preemption<R>(f: impl FnOnce() -> R) -> R {
 ///
 /// # Errors
 ///
-/// Threads wait for each other, the time limit has passed, or `setup.stop` said so.
+/// Threads wait for each other, the time limit has passed, or `setup.stop` said so; or the system has
+/// no memory for a thread.
 ///
 /// # Panics
 ///
@@ -197,7 +213,7 @@ pub fn run(
     machine: &Machine,
     setup: Setup,
     threads: Vec<Box<dyn FnOnce()>>,
-) -> Result<Outcome, Stuck> {
+) -> Result<Outcome, Failure> {
     let layout = Layout::new(machine);
     let cpus: Vec<usize> = match setup.placement {
         Placement::Spread | Placement::BoundSpread => layout.spread(),
@@ -216,19 +232,16 @@ pub fn run(
     }
     let (result, mut engine) = platform::install(engine, || drive(threads));
     result?;
-    let sum = |f: fn(&engine::Thread) -> u64| engine.threads.iter().map(f).sum::<u64>();
-    let (voluntary, involuntary, ran) =
-        (sum(|t| t.voluntary), sum(|t| t.involuntary), sum(|t| t.ran));
     let (idle, idle_contended) = engine.idle();
     let time = |ps: u64| Duration::from_nanos(ps / 1_000);
     Ok(Outcome {
         time: time(engine.now),
         counters: engine.counters,
         traffic: engine.lines.traffic.clone(),
-        voluntary_switches: voluntary,
-        involuntary_switches: involuntary,
+        voluntary_switches: engine.switches.0,
+        involuntary_switches: engine.switches.1,
         wakes: engine.wakes,
-        cpu_time: time(ran),
+        cpu_time: time(engine.ran),
         idle: time(idle),
         idle_contended: time(idle_contended),
         trace: engine.hash,
@@ -236,19 +249,34 @@ pub fn run(
     })
 }
 
-fn drive(threads: Vec<Box<dyn FnOnce()>>) -> Result<(), Stuck> {
-    let fibers = threads.into_iter().map(|body| Fiber::new(STACK_BYTES, body));
-    let fibers: Result<Vec<Fiber>, _> = fibers.collect();
-    let mut fibers = fibers.map_err(|error| Stuck(format!("cannot start a thread: {error}")))?;
+fn drive(threads: Vec<Box<dyn FnOnce()>>) -> Result<(), Failure> {
+    let fiber = |body| {
+        let why = |error| Failure::System(format!("cannot start a simulated thread: {error}"));
+        Fiber::new(STACK_BYTES, body).map_err(why)
+    };
+    // None: it has ended.
+    let fibers: Result<Vec<_>, _> = threads.into_iter().map(|body| fiber(body).map(Some)).collect();
+    let mut fibers = fibers?;
     loop {
-        match platform::with(|engine| engine.next()) {
-            Ok(Next::Thread(id)) => {
-                if fibers[usize::from(id)].resume() {
-                    platform::with(Engine::end);
-                }
-            }
+        let id = match platform::with(|engine| engine.next()) {
+            Ok(Next::Thread(id)) => id,
             Ok(Next::End) => return Ok(()),
-            Err(why) => return Err(Stuck(why)),
+            Err(why) => return Err(Failure::Stuck(why)),
+        };
+        let index = usize::from(id);
+        if index >= fibers.len() {
+            fibers.resize_with(index + 1, || None);
+        }
+        let running = match &mut fibers[index] {
+            Some(running) => running,
+            new => {
+                let body = platform::with(|engine| engine.bodies.remove(&id));
+                new.insert(fiber(body.expect("a thread that has not begun has a body"))?)
+            }
+        };
+        if running.resume() {
+            fibers[index] = None;
+            platform::with(Engine::end);
         }
     }
 }

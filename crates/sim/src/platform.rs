@@ -58,9 +58,7 @@ pub(crate) fn install<R>(engine: Engine, f: impl FnOnce() -> R) -> (R, Box<Engin
     let removal = Removal;
     RECORDS.with_borrow_mut(|records| {
         records.reset();
-        while records.threads.len() <= threads {
-            records.threads.push(Box::leak(Box::default()));
-        }
+        records.grow(threads);
     });
     let result = f();
     let engine = ENGINE.take().expect("installed above");
@@ -68,7 +66,24 @@ pub(crate) fn install<R>(engine: Engine, f: impl FnOnce() -> R) -> (R, Box<Engin
     (result, engine)
 }
 
+/// See [`spawn`](crate::spawn).
+pub(crate) fn spawn(body: Box<dyn FnOnce()>) {
+    step(|engine| {
+        let (thread, suspend) = engine.spawn();
+        engine.bodies.insert(thread, body);
+        RECORDS.with_borrow_mut(|records| records.grow(engine.threads.len()));
+        suspend
+    });
+}
+
 impl Records {
+    /// One for each slot of so many threads; slots count from one.
+    fn grow(&mut self, threads: usize) {
+        while self.threads.len() <= threads {
+            self.threads.push(Box::leak(Box::default()));
+        }
+    }
+
     /// Everything as if never used.
     fn reset(&mut self) {
         // Ordering: Relaxed throughout: one OS thread.

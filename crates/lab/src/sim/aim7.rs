@@ -4,14 +4,20 @@ use std::time::Duration;
 
 use lockwright_sim::{Machine, Placement};
 
+use super::forks::Turn;
 use super::tables::{Figure, Plan, Rows, Sheet, machine, ms, task};
 use super::workload::Workload;
 
 /// The table of rates.
 pub(super) static RATES: &str = include_str!("../../published/mutex-aim7-high-systime.csv");
 
+/// Forks of a job, on average. The mix has 260 jobs: 10 fork_test of 100 forks each, 20 exec_test of 5, and
+/// 40 shell_rtns, whose scripts are not in the workfile, of one at least.
+const FORKS_PER_JOB: f64 = (10.0 * 100.0 + 20.0 * 5.0 + 40.0) / 260.0;
+
 /// AIM7's high_systime on some nodes of the machine: 1,500 users, whose only contended mutex is that of
-/// the memory areas which all of them inherit from one parent.
+/// the memory areas which all of them inherit from one parent. A user forks as often as its jobs do, and
+/// shares its work with its child evenly.
 ///
 /// How much processor time a job takes there follows from the published rate after the commit, when hardly
 /// anybody waits; how often it takes the mutex, and for how long, is fitted to the two published shares of
@@ -28,8 +34,14 @@ fn job(nodes: f64, threads: usize) -> (Machine, Workload) {
         rates.number(row.expect("a row for these nodes"), "jpm_after").expect("a rate");
     let machine = machine("westmere-ex-8s").restricted(nodes as usize, threads);
     let job_ns = machine.cpus() as f64 * 60e9 / per_minute;
-    let outside_ns = (job_ns / ACQUISITIONS_PER_JOB) as u32;
-    (machine, Workload::Users { inside_ns: INSIDE_NS, outside_ns })
+    let turn = Turn {
+        work_ns: 0,
+        sections: (ACQUISITIONS_PER_JOB / FORKS_PER_JOB / 2.0) as u32,
+        outside_ns: (job_ns / ACQUISITIONS_PER_JOB) as u32,
+        inside_ns: INSIDE_NS,
+        locks: 1,
+    };
+    (machine, Workload::Forks(turn))
 }
 
 /// How long the crowd of the beginning, when all users come to the mutex at once, takes to dissolve.

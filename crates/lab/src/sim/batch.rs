@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use lockwright_sim::Stuck;
+use lockwright_sim::Failure;
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -63,6 +63,8 @@ pub enum Ended {
     Interrupted,
     /// A run got stuck, or a lock failed: which, and how.
     Failed(String),
+    /// The system refused something.
+    Refused(String),
 }
 
 /// Runs every task under the seeds from 1 on, as many as it [takes](Task::runs). `step` is called
@@ -87,13 +89,17 @@ pub fn carry_out(
         }
         let task = &tasks[task];
         let job = Job { seed, stop, ..task.job.clone() };
-        let result = (task.subject.run)(&job).map_err(|Stuck(why)| {
+        let result = (task.subject.run)(&job).map_err(|failure| {
             if stop() {
                 return Ended::Interrupted;
             }
             failed.store(true, Relaxed);
             let (lock, threads) = (task.subject.name, job.threads);
-            Ended::Failed(format!("{lock}, {threads} threads, seed {seed}: {why}"))
+            let what = |why| format!("{lock}, {threads} threads, seed {seed}: {why}");
+            match failure {
+                Failure::Stuck(why) => Ended::Failed(what(why)),
+                Failure::System(why) => Ended::Refused(what(why)),
+            }
         });
         step();
         result

@@ -1,97 +1,86 @@
-//! Families that fork: what AIM7's fork_test does to one lock.
+//! Users that fork, as AIM7's do: work under locks that all share, then a child that does as much, then
+//! the same again.
 //!
-//! A parent sets up a child, takes the lock for each area of memory that the child inherits, wakes
-//! it and sleeps until it has ended; the child does the same work to let go of the areas. Whatever
-//! the lock does, a family sleeps twice a turn; one of the two can run. The child is the same
-//! simulated thread each time, asleep in between.
+//! What a process and its children have in common is kept in lists, one for each file that is mapped and
+//! each area of memory, whose locks all relatives share: a fork enters the child into them, the child's
+//! end takes it out. The parent sleeps until the child has ended. The child is a fresh thread, on the CPU
+//! that has the fewest, behind those.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
-use lockwright_platform::{Platform, Slot};
-use lockwright_sim::Sim;
+use lockwright_platform::Platform;
+use lockwright_sim::{Sim, cpu_time, spawn};
+use serde::Serialize;
 
-use super::tally::Tally;
+use super::tally::{SlowShare, Tally};
 
-/// What one member does in a turn.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Turn {
+/// What a user does between two forks, and each of its children. Times are means; each is between half and
+/// one and a half of it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Turn {
+    /// Nanoseconds of work at first.
+    pub work_ns: u32,
+    /// Locks that all users share.
+    pub locks: u32,
+    /// Sections under each, one after the other.
     pub sections: u32,
+    /// Nanoseconds inside.
     pub inside_ns: u32,
+    /// Nanoseconds before each section.
     pub outside_ns: u32,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
-    #[default]
-    Alone,
-    Forked,
-    Over,
+/// A user, and its child of the moment.
+pub(super) struct User<S> {
+    pub turn: Turn,
+    pub tally: Tally,
+    pub slow: Rc<SlowShare>,
+    /// Runs a section under the lock of this number for so many nanoseconds; returns the processor time
+    /// that the thread had had when it got the lock.
+    pub section: S,
+    /// Sections so far.
+    pub done: Cell<u64>,
 }
 
-/// What a parent and its child share.
-#[derive(Default)]
-pub(super) struct Family {
-    state: Cell<State>,
-    /// Parent, child.
-    members: [Cell<Option<Slot>>; 2],
-}
-
-impl Family {
-    /// Sleeps while `condition` does not hold; the other member wakes who sleeps here.
-    fn wait(&self, member: usize, condition: impl Fn(State) -> bool) {
-        let me = Sim::enter().expect("a simulated thread has a node");
-        // Before the look: whoever changes the state later leaves a token.
-        self.members[member].set(Some(me.slot()));
-        while !condition(self.state.get()) {
-            Sim::park(&me, None);
-        }
-    }
-
-    fn tell(&self, member: usize, state: State) {
-        self.state.set(state);
-        if let Some(slot) = self.members[member].get() {
-            Sim::unpark(slot);
-        }
-    }
-}
-
-/// One member's life: the parent if `is_parent`. `section` runs a section of so many nanoseconds
-/// under the lock; returns how many it ran.
-pub(super) fn live(
-    family: &Rc<Family>,
-    is_parent: bool,
-    turn: Turn,
-    mut rng: fastrand::Rng,
-    tally: &Tally,
-    section: impl Fn(u32),
-) -> u64 {
-    let own = Cell::new(0);
-    let mut work = || {
-        Sim::relax(rng.u32(turn.outside_ns / 2..=turn.outside_ns * 3 / 2));
-        for _ in 0..turn.sections {
-            section(rng.u32(turn.inside_ns / 2..=turn.inside_ns * 3 / 2));
-        }
-        own.set(own.get() + u64::from(turn.sections));
-        tally.over(own.get())
-    };
-    if is_parent {
-        while !work() {
-            family.tell(1, State::Forked);
-            family.wait(0, |state| state == State::Alone);
-        }
-        family.tell(1, State::Over);
-    } else {
-        loop {
-            family.wait(1, |state| state != State::Alone);
-            if family.state.get() == State::Over {
-                // The child's time is over as well: it is told here if not before.
-                tally.over(own.get());
-                break;
+impl<S: Fn(usize, u32) -> u64 + 'static> User<S> {
+    /// Its life; returns how many sections there were.
+    pub fn live(self: Rc<Self>, mut rng: fastrand::Rng) -> u64 {
+        while !self.turn(&mut rng) {
+            let me = Sim::enter().expect("a simulated thread has a node");
+            let ended = Rc::new(Cell::new(false));
+            let (user, child, slot) = (Rc::clone(&self), Rc::clone(&ended), me.slot());
+            let mut rng = rng.fork();
+            spawn(Box::new(move || {
+                user.turn(&mut rng);
+                child.set(true);
+                Sim::unpark(slot);
+            }));
+            while !ended.get() {
+                Sim::park(&me, None);
             }
-            work();
-            family.tell(0, State::Alone);
         }
+        self.done.get()
     }
-    own.get()
+
+    /// Whether time is over.
+    fn turn(&self, rng: &mut fastrand::Rng) -> bool {
+        let Turn { work_ns, locks, sections, inside_ns, outside_ns } = self.turn;
+        let mut around = |ns: u32| rng.u32(ns / 2..=ns / 2 + ns);
+        let begun = cpu_time();
+        Sim::relax(around(work_ns));
+        self.slow.add(0, cpu_time() - begun);
+        for lock in (0..locks).flat_map(|lock| (0..sections).map(move |_| lock)) {
+            let begun = cpu_time();
+            Sim::relax(around(outside_ns));
+            let asked = cpu_time();
+            let got = (self.section)(lock as usize, around(inside_ns));
+            self.slow.add(got - asked, cpu_time() - begun);
+            self.done.set(self.done.get() + 1);
+            if self.tally.over(self.done.get()) {
+                return true;
+            }
+        }
+        false
+    }
 }

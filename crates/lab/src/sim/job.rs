@@ -9,7 +9,7 @@ use lockwright_locks::events::Event;
 use lockwright_locks::seqcount::SeqCount;
 use lockwright_platform::{Platform, Word, Work};
 use lockwright_sim::{
-    Distance, Machine, Outcome, Placement, Setup, Sim, Stuck, choose, clock, cpu_time, run,
+    Distance, Failure, Machine, Outcome, Placement, Setup, Sim, choose, cpu_time, run,
     without_preemption,
 };
 use lockwright_workloads::directory::{Operation, Pattern};
@@ -18,7 +18,7 @@ use lockwright_workloads::rw_bench::{self, BenchRwLock, Mix, Percent, RwBody, Rw
 use lockwright_workloads::torture::Torture;
 use serde::Serialize;
 
-use super::forks::{self, Family};
+use super::forks::User;
 use super::tally::{SlowShare, Tally};
 use super::workload::Workload;
 
@@ -93,7 +93,7 @@ pub struct SimSample {
     pub idle_contended: f64,
     /// Share that was idle.
     pub idle: f64,
-    /// Share of the threads' processor time that went into slow acquisitions (of users only).
+    /// Share of the threads' processor time that went into slow acquisitions (of those that fork only).
     pub slow: Option<f64>,
     /// Lock events that occurred.
     pub events: Vec<(&'static str, u64)>,
@@ -148,19 +148,19 @@ impl<L: BenchMutex> BenchMutex for Used<L> {
 /// # Panics
 ///
 /// If the workload is one of mutexes.
-pub fn rw<L: BenchRwLock + 'static, const ONE_LINE: bool>(job: &Job) -> Result<SimSample, Stuck> {
+pub fn rw<L: BenchRwLock + 'static, const ONE_LINE: bool>(job: &Job) -> Result<SimSample, Failure> {
     let many = match job.workload {
         Workload::Directory { pattern, .. } => pattern.directories(job.threads),
+        Workload::Forks(turn) => turn.locks as usize,
         _ => 1,
     };
     let used = |_| Used { lock: L::new(), kernel: job.kernel };
     let locks: Rc<Vec<Used<L>>> = Rc::new((0..many).map(used).collect());
     let check = Rc::new(Check { left: Cell::new(job.threads), ..Check::default() });
     let spec = spec_of(job);
-    let families = families(job);
+    let slow = Rc::new(SlowShare::new(job.warmup.as_nanos() as u64));
     let bodies = |id: usize, tally: Tally| {
-        let (locks, check) = (Rc::clone(&locks), Rc::clone(&check));
-        let family = Rc::clone(&families[id / 2]);
+        let (locks, check, slow) = (Rc::clone(&locks), Rc::clone(&check), Rc::clone(&slow));
         let workload = job.workload;
         let seed = job.seed.wrapping_mul(0x1_0001).wrapping_add(id as u64);
         let body: Box<dyn FnOnce()> = match workload {
@@ -200,11 +200,18 @@ pub fn rw<L: BenchRwLock + 'static, const ONE_LINE: bool>(job: &Job) -> Result<S
                 }
                 check.end(writes, || found(&locks));
             }),
-            Workload::Forks { sections, inside_ns, outside_ns } => Box::new(move || {
-                let turn = forks::Turn { sections, inside_ns, outside_ns };
+            Workload::Forks(turn) => Box::new(move || {
                 let rng = fastrand::Rng::with_seed(seed);
-                let section = |ns| locks[0].write(|counter| count(counter, ns));
-                let writes = forks::live(&family, id.is_multiple_of(2), turn, rng, &tally, section);
+                let own = Rc::clone(&locks);
+                let section = move |lock: usize, ns| {
+                    own[lock].write(|counter| {
+                        let got = cpu_time();
+                        count(counter, ns);
+                        got
+                    })
+                };
+                let user = User { turn, tally, slow, section, done: Cell::new(0) };
+                let writes = Rc::new(user).live(rng);
                 check.end(writes, || found(&locks));
             }),
             Workload::Directory { pattern, inside_ns, outside_ns } => Box::new(move || {
@@ -214,7 +221,7 @@ pub fn rw<L: BenchRwLock + 'static, const ONE_LINE: bool>(job: &Job) -> Result<S
                 check.fail(all.torn);
                 check.end(all.written, || found(&locks));
             }),
-            Workload::Mutex { .. } | Workload::Torture { .. } | Workload::Users { .. } => {
+            Workload::Mutex { .. } | Workload::Torture { .. } => {
                 unreachable!("a workload of mutexes")
             }
         };
@@ -224,17 +231,17 @@ pub fn rw<L: BenchRwLock + 'static, const ONE_LINE: bool>(job: &Job) -> Result<S
     let (outcome, counts) = go(job, only, bodies)?;
     let (lost, torn) = (check.lost(), check.failed.get());
     if lost + torn > 0 {
-        return Err(Stuck(format!(
+        return Err(Failure::Stuck(format!(
             "the lock let others in beside a writer: {torn} torn reads, {lost} lost writes"
         )));
     }
     let split = match job.workload {
         Workload::Rw { mix: Mix::Dedicated, .. } => spec.reading_threads(),
-        Workload::Rw { readers_percent: 0, .. } | Workload::Forks { .. } => 0,
+        Workload::Rw { readers_percent: 0, .. } | Workload::Forks(_) => 0,
         Workload::Directory { pattern, .. } if pattern != Pattern::SharedRead => 0,
         _ => counts.len(),
     };
-    Ok(sample(job, &outcome, &counts, split))
+    Ok(SimSample { slow: slow.share(), ..sample(job, &outcome, &counts, split) })
 }
 
 /// Runs readers of a sequence counter through a reader-writer workload without writers.
@@ -242,9 +249,9 @@ pub fn rw<L: BenchRwLock + 'static, const ONE_LINE: bool>(job: &Job) -> Result<S
 /// # Errors
 ///
 /// The workload has writers, or the run did not end.
-pub fn seqcount(job: &Job) -> Result<SimSample, Stuck> {
+pub fn seqcount(job: &Job) -> Result<SimSample, Failure> {
     let Workload::Rw { readers_percent: 100, load, outside, .. } = job.workload else {
-        return Err(Stuck("seqcount is for workloads of 100 % reads".to_owned()));
+        return Err(Failure::Stuck("seqcount is for workloads of 100 % reads".to_owned()));
     };
     let count = Rc::new(Alone(SeqCount::<Sim>::new()));
     let bodies = |_: usize, tally: Tally| {
@@ -339,23 +346,28 @@ fn spec_of(job: &Job) -> RwSpec {
 /// # Panics
 ///
 /// If the workload is one of reader-writer locks.
-pub fn mutex<M: BenchMutex + 'static, const ONE_LINE: bool>(job: &Job) -> Result<SimSample, Stuck> {
-    let lock = Rc::new(Used { lock: M::new(), kernel: job.kernel });
-    let slow = Rc::new(SlowShare::default());
+pub fn mutex<M: BenchMutex + 'static, const ONE_LINE: bool>(
+    job: &Job,
+) -> Result<SimSample, Failure> {
+    let many = match job.workload {
+        Workload::Forks(turn) => turn.locks as usize,
+        _ => 1,
+    };
+    let used = |_| Used { lock: M::new(), kernel: job.kernel };
+    let locks: Rc<Vec<Used<M>>> = Rc::new((0..many).map(used).collect());
+    let slow = Rc::new(SlowShare::new(job.warmup.as_nanos() as u64));
     let check = Rc::new(Check { left: Cell::new(job.threads), ..Check::default() });
     let inside = Rc::new(Alone(<Sim as Platform>::Word::<u32>::new(0)));
-    let families = families(job);
-    let warm = job.warmup.as_nanos() as u64;
     let bodies = |id: usize, tally: Tally| {
-        let (lock, check, slow) = (Rc::clone(&lock), Rc::clone(&check), Rc::clone(&slow));
-        let family = Rc::clone(&families[id / 2]);
+        let (locks, check, slow) = (Rc::clone(&locks), Rc::clone(&check), Rc::clone(&slow));
         let workload = job.workload;
         let mut rng = fastrand::Rng::with_seed(job.seed << 16 | id as u64);
         let body: Box<dyn FnOnce()> = match workload {
             Workload::Mutex { load, outside } => Box::new(move || {
                 let rhythm = Rhythm::steady(load, outside);
-                let own = mutex_bench::sections::<_, Sim>(&*lock, rhythm, |done| tally.over(done));
-                check.end(own, || lock.with(|counter| *counter));
+                let own =
+                    mutex_bench::sections::<_, Sim>(&locks[0], rhythm, |done| tally.over(done));
+                check.end(own, || sum(&locks));
             }),
             Workload::Torture { long_hold_ms, outside_ns } => {
                 let writers = job.threads as u32;
@@ -365,49 +377,24 @@ pub fn mutex<M: BenchMutex + 'static, const ONE_LINE: bool>(job: &Job) -> Result
                 let inside = Rc::clone(&inside);
                 Box::new(move || {
                     let (seed, over) = (rng.u64(..1 << 32), |done| tally.over(done));
-                    let all = torture.write::<_, Sim>(&*lock, &inside.0, seed, over);
+                    let all = torture.write::<_, Sim>(&locks[0], &inside.0, seed, over);
                     check.fail(all.failed);
-                    check.end(all.writes, || lock.with(|counter| *counter));
+                    check.end(all.writes, || sum(&locks));
                 })
             }
-            Workload::Users { inside_ns, outside_ns } => Box::new(move || {
-                let mut own = 0;
-                loop {
-                    let begun = cpu_time();
-                    Sim::relax(rng.u32(outside_ns / 2..=outside_ns * 3 / 2));
-                    let asked = cpu_time();
-                    let got = lock.with(|counter| {
+            Workload::Forks(turn) => Box::new(move || {
+                let own = Rc::clone(&locks);
+                let section = move |lock: usize, ns| {
+                    own[lock].with(|counter| {
                         let (got, before) = (cpu_time(), *counter);
-                        Sim::relax(rng.u32(inside_ns / 2..=inside_ns * 3 / 2));
-                        *counter = before + 1;
-                        got
-                    });
-                    if clock() >= warm {
-                        slow.add(got - asked, cpu_time() - begun);
-                    }
-                    own += 1;
-                    // A disk or another user is waited for now and then: a thread that wakes has credit
-                    // with the scheduler, as a fresh one would. Assumed: once in forty sections.
-                    if rng.u32(..40) == 0 {
-                        Sim::sleep(rng.u64(20_000..200_000));
-                    }
-                    if tally.over(own) {
-                        break;
-                    }
-                }
-                check.end(own, || lock.with(|counter| *counter));
-            }),
-            Workload::Forks { sections, inside_ns, outside_ns } => Box::new(move || {
-                let turn = forks::Turn { sections, inside_ns, outside_ns };
-                let section = |ns| {
-                    lock.with(|counter| {
-                        let before = *counter;
                         Sim::relax(ns);
                         *counter = before + 1;
-                    });
+                        got
+                    })
                 };
-                let own = forks::live(&family, id.is_multiple_of(2), turn, rng, &tally, section);
-                check.end(own, || lock.with(|counter| *counter));
+                let user = User { turn, tally, slow, section, done: Cell::new(0) };
+                let own = Rc::new(user).live(rng);
+                check.end(own, || sum(&locks));
             }),
             Workload::Rw { .. } | Workload::PageFault { .. } | Workload::Directory { .. } => {
                 unreachable!("a workload of reader-writer locks")
@@ -415,20 +402,20 @@ pub fn mutex<M: BenchMutex + 'static, const ONE_LINE: bool>(job: &Job) -> Result
         };
         body
     };
-    let only = (ONE_LINE && job.kernel).then(|| &raw const lock.lock as usize);
+    let only = (ONE_LINE && job.kernel && many == 1).then(|| &raw const locks[0].lock as usize);
     let (outcome, counts) = go(job, only, bodies)?;
     let (lost, failed) = (check.lost(), check.failed.get());
     if lost + failed > 0 {
-        return Err(Stuck(format!(
+        return Err(Failure::Stuck(format!(
             "the lock let two threads in: {lost} lost updates, {failed} sections with company"
         )));
     }
     Ok(SimSample { slow: slow.share(), ..sample(job, &outcome, &counts, 0) })
 }
 
-/// One for each two threads.
-fn families(job: &Job) -> Vec<Rc<Family>> {
-    (0..job.threads.div_ceil(2)).map(|_| Rc::default()).collect()
+/// What all of them hold.
+fn sum<M: BenchMutex>(locks: &[Used<M>]) -> u64 {
+    locks.iter().map(|lock| lock.with(|counter| *counter)).sum()
 }
 
 /// `one_line`: see [`Setup`].
@@ -436,7 +423,7 @@ fn go(
     job: &Job,
     one_line: Option<usize>,
     body: impl Fn(usize, Tally) -> Box<dyn FnOnce()>,
-) -> Result<(Outcome, Vec<(u64, u64)>), Stuck> {
+) -> Result<(Outcome, Vec<(u64, u64)>), Failure> {
     let (warm, time) = (job.warmup.as_nanos() as u64, job.time.as_nanos() as u64);
     let results: Vec<Rc<Cell<(u64, u64)>>> = (0..job.threads).map(|_| Rc::default()).collect();
     let threads = results.iter().enumerate().map(|(id, result)| {

@@ -3,7 +3,7 @@
 
 mod aim7;
 pub mod batch;
-mod forks;
+pub mod forks;
 pub mod host;
 pub mod job;
 pub mod published;

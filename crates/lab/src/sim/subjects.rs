@@ -3,7 +3,7 @@
 use lockwright_locks::count_mutex::{AfterX86, Before, CountMutex};
 use lockwright_locks::mutex::{self, RawMutex};
 use lockwright_locks::rwsem::{RawRwLock, policy};
-use lockwright_sim::{Sim, Stuck};
+use lockwright_sim::{Failure, Sim};
 use lockwright_workloads::on::On;
 
 use super::job::{self, Job, SimSample};
@@ -18,7 +18,7 @@ pub struct SimSubject {
     /// A reader-writer lock, not a mutex.
     pub rwlock: bool,
     /// Carries a run out.
-    pub run: fn(&Job) -> Result<SimSample, Stuck>,
+    pub run: fn(&Job) -> Result<SimSample, Failure>,
 }
 
 const fn rw<W: policy::Policy + Send + Sync, const ONE_LINE: bool>() -> SimSubject {

@@ -4,6 +4,8 @@ use lockwright_workloads::directory::Pattern;
 use lockwright_workloads::rw_bench::Mix;
 use serde::Serialize;
 
+use super::forks::Turn;
+
 /// What the threads do.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
@@ -46,14 +48,6 @@ pub enum Workload {
         /// Nanoseconds inside a write section.
         map_ns: u32,
     },
-    /// Users of a multi-user mix: each works outside, then takes the mutex that all share; now and
-    /// then one ends, and a fresh one takes its place.
-    Users {
-        /// Nanoseconds inside, on average.
-        inside_ns: u32,
-        /// Nanoseconds outside, on average.
-        outside_ns: u32,
-    },
     /// Operations on directories; see [`directory`](lockwright_workloads::directory).
     Directory {
         /// Whose lock, and how.
@@ -64,24 +58,16 @@ pub enum Workload {
         /// Nanoseconds outside, on average.
         outside_ns: u32,
     },
-    /// Parents that fork children and wait for them, two threads each, all under one lock (for
-    /// writing); see `forks`.
-    Forks {
-        /// Sections of each, one after the other.
-        sections: u32,
-        /// Nanoseconds inside, on average.
-        inside_ns: u32,
-        /// Nanoseconds outside before them, on average.
-        outside_ns: u32,
-    },
+    /// Users that work and fork (locks of writers); see `forks`.
+    Forks(Turn),
 }
 
 /// Whether the workload is one for reader-writer locks, or else for mutexes.
 pub fn takes(workload: &Workload, rwlock: bool) -> bool {
     match workload {
         Workload::Rw { .. } | Workload::PageFault { .. } | Workload::Directory { .. } => rwlock,
-        Workload::Mutex { .. } | Workload::Torture { .. } | Workload::Users { .. } => !rwlock,
-        Workload::Forks { .. } => true,
+        Workload::Mutex { .. } | Workload::Torture { .. } => !rwlock,
+        Workload::Forks(_) => true,
     }
 }
 

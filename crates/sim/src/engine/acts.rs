@@ -214,6 +214,11 @@ impl Engine {
         thread.epoch += 1;
         self.done += 1;
         self.leave_cpu(me);
+        let t = &self.threads[usize::from(me)];
+        self.switches.0 += t.voluntary;
+        self.switches.1 += t.involuntary;
+        self.ran += t.ran;
+        self.free.push(me);
     }
 
     /// What the running thread was resumed for.

@@ -7,10 +7,11 @@
 //! the waker the search, the lock of the other CPU's queue, for which wakers compete, and some
 //! lines more from there; and the woken the interrupt and the CPU's way out of its sleep. Across
 //! sockets the waker fetches fewer lines, and the other CPU does the rest. A thread on its way to
-//! sleep, half a switch, can still be told to stay. A timer interrupt takes its time from the
-//! thread that runs or spins. *Checked by* `tests/scheduler.rs`.
+//! sleep, half a switch, can still be told to stay. A new thread goes to the CPU that has the fewest,
+//! behind those. A timer interrupt takes its time from the thread that runs or spins. *Checked by*
+//! `tests/scheduler.rs` and `tests/spawn.rs`.
 
-use super::{Engine, State, What, Why};
+use super::{Engine, State, Thread, What, Why};
 use crate::layout::{Distance, Ps};
 use crate::lines::{Access, Request};
 
@@ -170,29 +171,42 @@ impl Engine {
         }
         if let Some(waker) = waker {
             self.wakes += 1;
-            let core = self.layout.core(waker);
-            let line = self.cpus[cpu].queue_line;
-            let at = self.now + cost;
-            let (layout, rng) = (&self.layout, &mut self.rng);
-            let got = match self.lines.request(layout, rng, line, core, Access::Rmw, at) {
-                Request::Served(got) => got,
-                Request::Arrives(at) => self.lines.access(layout, rng, line, core, Access::Rmw, at),
-            };
-            let far = self.layout.distance(core, self.layout.core(cpu));
+            let far = self.layout.distance(self.layout.core(waker), self.layout.core(cpu));
             let l = &self.layout;
             let mut lines = l.wake_lines;
             if far as usize >= Distance::Near as usize {
                 lines = lines.min(l.queue_lines);
                 enqueue = (l.wake_lines - lines) * l.latency[Distance::Cluster as usize];
             }
-            let fetched = lines * l.latency[far as usize];
-            cost += self.layout.wake + self.about(fetched) + (got - at);
+            cost += self.reach(waker, cpu, lines, self.now + cost);
         }
         self.migrate(thread, home, cpu);
         let least = self.floor(cpu).saturating_sub(self.layout.credit);
         let t = &mut self.threads[usize::from(thread)];
         t.virtual_ran = t.virtual_ran.max(least);
-        let mine = t.virtual_ran;
+        let moved = if cpu == home { 0 } else { self.layout.migrate };
+        self.arrive(thread, cpu, waker, cost + enqueue + moved);
+        cost
+    }
+
+    /// What it takes a CPU to get the lock of another's queue, and so many lines from there.
+    fn reach(&mut self, waker: usize, cpu: usize, lines: Ps, at: Ps) -> Ps {
+        let core = self.layout.core(waker);
+        let line = self.cpus[cpu].queue_line;
+        let (layout, rng) = (&self.layout, &mut self.rng);
+        let got = match self.lines.request(layout, rng, line, core, Access::Rmw, at) {
+            Request::Served(got) => got,
+            Request::Arrives(at) => self.lines.access(layout, rng, line, core, Access::Rmw, at),
+        };
+        let far = self.layout.distance(core, self.layout.core(cpu));
+        let fetched = lines * self.layout.latency[far as usize];
+        self.layout.wake + self.about(fetched) + (got - at)
+    }
+
+    /// A ready thread comes to a CPU: into its queue, or if the CPU is idle onto it, `after` the way out
+    /// of its sleep.
+    fn arrive(&mut self, thread: u16, cpu: usize, waker: Option<usize>, after: Ps) {
+        let mine = self.threads[usize::from(thread)].virtual_ran;
         if let Some(current) = self.cpus[cpu].current {
             self.enqueue(cpu, thread, mine, 0);
             let theirs = self.threads[usize::from(current)].virtual_time(self.now);
@@ -208,19 +222,55 @@ impl Engine {
                 let at = self.cpus[cpu].slice_end.max(self.now);
                 self.push(at, current, What::Slice);
             }
-            return cost;
+            return;
         }
+        self.note_contention();
         self.idle_cpus -= 1;
         let c = &mut self.cpus[cpu];
-        let slept = self.now - c.idle_since;
-        c.idle += slept;
-        let l = &self.layout;
-        let exit = c.governor.leave(l, c.idle_since, self.now);
-        let moved = if cpu == home { 0 } else { l.migrate };
+        c.idle += self.now - c.idle_since;
+        let exit = c.governor.leave(&self.layout, c.idle_since, self.now);
         // The idle loop has nothing to be saved: half a switch.
-        let after = cost + exit + enqueue + l.switch / 2 + moved;
-        self.place(thread, cpu, after);
-        cost
+        self.place(thread, cpu, after + exit + self.layout.switch / 2);
+    }
+
+    /// A new thread of the running one, on the CPU that has the fewest, of those the nearest. It goes
+    /// behind the others by a slice, as CFS has it, and so preempts nobody. True: the running thread must
+    /// suspend itself.
+    pub fn spawn(&mut self) -> (u16, bool) {
+        let here = usize::from(self.cpu());
+        let had = |cpu: &usize| {
+            let cpu = &self.cpus[*cpu];
+            usize::from(cpu.current.is_some()) + cpu.queue.len()
+        };
+        let others = self.cpus[here].neighbours.iter().map(|&cpu| usize::from(cpu));
+        // The first of the least.
+        let cpu = std::iter::once(here).chain(others).min_by_key(had).expect("a CPU");
+        let looked = self.layout.search * self.cpus.len() as Ps;
+        let cost = looked + self.reach(here, cpu, self.layout.wake_lines, self.now + looked);
+        let virtual_ran = self.floor(cpu) + self.layout.slice;
+        let thread = match self.free.pop() {
+            Some(id) => {
+                self.done -= 1;
+                id
+            }
+            None => {
+                let id = u16::try_from(self.threads.len()).ok().filter(|&id| id < u16::MAX);
+                self.threads.push(Thread::new(cpu, false));
+                id.expect("at most 65,535 threads at a time")
+            }
+        };
+        let t = &mut self.threads[usize::from(thread)];
+        *t = Thread {
+            state: State::Ready(Why::Done),
+            // Of the thread that had this number events may be queued.
+            epoch: t.epoch + 1,
+            since: self.now,
+            virtual_ran,
+            ..Thread::new(cpu, false)
+        };
+        let moved = if cpu == here { 0 } else { self.layout.migrate };
+        self.arrive(thread, cpu, Some(here), cost + moved);
+        (thread, self.until(self.now + cost))
     }
 
     /// Leaves a token for a thread, and wakes it if it sleeps; the running thread pays. Whether it

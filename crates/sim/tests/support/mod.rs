@@ -1,4 +1,6 @@
-//! What the tests of the machine share.
+//! What the tests of the machine share; not each uses all of it.
+
+#![allow(dead_code)]
 
 use std::rc::Rc;
 use std::time::Duration;
