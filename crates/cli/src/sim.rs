@@ -131,7 +131,7 @@ fn workload(args: &SweepArgs) -> Workload {
             sleep_ns: u64::from(args.sleep_us.unwrap_or(0)) * 1_000,
         },
         Kind::Mutex => Workload::Mutex { load, outside },
-        Kind::PageFault => Workload::PageFault { faults: 32_768, fault_ns: 1_000, map_ns: 20_000 },
+        Kind::PageFault => Workload::PAGE_FAULT1,
         Kind::Forks => Workload::Forks(Turn {
             work_ns: 40_000,
             locks,

@@ -189,7 +189,8 @@ pub enum Kind {
     Mutex,
     /// The kernel's locktorture: nothing but sections; now and then a long one (--long-hold)
     Torture,
-    /// 32,768 short reads, then two writes, of each thread
+    /// 32,768 short reads, then a write that becomes a long read, then a write, of each thread: page faults
+    /// of 128 MiB that are mapped and unmapped
     PageFault,
     /// Users that fork children and wait for them; each has 33 sections of 0.25 us under a lock that all
     /// share, 110 us apart

@@ -41,6 +41,40 @@ fn without_contention_each_step_is_one_atomic_operation() {
     one_atomic_operation_each::<V5_11>();
 }
 
+/// The hold that becomes a reader's: nobody else first, then readers only; a panic releases either.
+#[test]
+fn a_section_that_writes_goes_on_as_one_that_reads() {
+    fn turns<W: Policy + std::panic::RefUnwindSafe>() {
+        let lock = RawRwLock::<Native, W>::new();
+        let mut seen = Vec::new();
+        let written = std::cell::Cell::new(false);
+        let write = || {
+            assert!(!lock.try_read() && !lock.try_write(), "{}", W::NAME);
+            written.set(true);
+        };
+        lock.while_writing_then_reading(write, || {
+            assert!(written.get() && !lock.try_write(), "{}", W::NAME);
+            assert!(lock.try_read(), "{}", W::NAME);
+            // SAFETY: acquired by the line above.
+            unsafe { lock.unlock_read() };
+            seen.push(lock.count());
+        });
+        assert_eq!((seen, lock.count()), (vec![count::READER], 0), "{}", W::NAME);
+        for (write_panics, name) in [(true, "write"), (false, "read")] {
+            let panicked = std::panic::catch_unwind(|| {
+                lock.while_writing_then_reading(
+                    || assert!(!write_panics, "{name}"),
+                    || assert!(write_panics, "{name}"),
+                );
+            });
+            assert!(panicked.is_err() && lock.count() == 0, "{}: {name}", W::NAME);
+        }
+    }
+    turns::<Standard>();
+    turns::<Fifo>();
+    turns::<V5_11>();
+}
+
 /// A second read by the same CPU: the kernel's stages write the owner word again, the product does
 /// not, and so leaves the line to whoever looks at it.
 #[test]

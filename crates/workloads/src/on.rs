@@ -47,6 +47,10 @@ where
     fn write<T>(&self, section: impl FnOnce(&AtomicU64) -> T) -> T {
         self.raw.while_writing(|| section(&self.counter))
     }
+
+    fn write_then_read(&self, write: impl FnOnce(&AtomicU64), read: impl FnOnce(&AtomicU64)) {
+        self.raw.while_writing_then_reading(|| write(&self.counter), || read(&self.counter));
+    }
 }
 
 impl<P: Platform, W: mutex::Policy> BenchMutex for On<mutex::RawMutex<P, W>>

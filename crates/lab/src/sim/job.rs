@@ -127,6 +127,9 @@ impl<L: BenchRwLock> BenchRwLock for Used<L> {
     fn write<T>(&self, section: impl FnOnce(&AtomicU64) -> T) -> T {
         self.run(|| self.lock.write(section))
     }
+    fn write_then_read(&self, write: impl FnOnce(&AtomicU64), read: impl FnOnce(&AtomicU64)) {
+        self.run(|| self.lock.write_then_read(write, read));
+    }
 }
 
 impl<L: BenchMutex> BenchMutex for Used<L> {
@@ -180,15 +183,18 @@ pub fn rw<L: BenchRwLock + 'static, const ONE_LINE: bool>(job: &Job) -> Result<S
                     check.end(done.writes, || found(&locks));
                 })
             }
-            Workload::PageFault { faults, fault_ns, map_ns } => Box::new(move || {
-                let (mut done, mut writes, mut until_map) = (0, 0, 0);
+            Workload::PageFault { faults, fault_ns, map_ns, zap_ns } => Box::new(move || {
+                let (mut done, mut writes) = (0, 0);
+                // Threads are anywhere in their rounds.
+                let mut until_map = fastrand::Rng::with_seed(seed).u32(..faults);
                 loop {
                     if until_map == 0 {
-                        // Unmap, then map anew.
-                        for _ in 0..2 {
-                            locks[0].write(|counter| count(counter, map_ns));
-                            writes += 1;
-                        }
+                        // Unmap: the pages go with the lock held for reading. Then map anew.
+                        let table = |_| Sim::relax(zap_ns * PAGES);
+                        let zap = |_: &AtomicU64| (0..faults / PAGES).for_each(table);
+                        locks[0].write_then_read(|counter| count(counter, map_ns), zap);
+                        locks[0].write(|counter| count(counter, map_ns));
+                        writes += 2;
                         until_map = faults;
                     }
                     locks[0].read(|_| Sim::relax(fault_ns));
@@ -273,6 +279,9 @@ pub fn seqcount(job: &Job) -> Result<SimSample, Failure> {
     let (outcome, counts) = go(job, None, bodies)?;
     Ok(sample(job, &outcome, &counts, counts.len()))
 }
+
+/// Pages of a page table, after each of which a thread that frees them may lose its CPU.
+const PAGES: u32 = 512;
 
 /// A value on a line of its own.
 #[repr(align(64))]

@@ -343,6 +343,25 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         section()
     }
 
+    /// Runs `write` with the lock held for writing, then `read` with the hold turned into a reader's. For
+    /// callers that have no guards.
+    pub fn while_writing_then_reading<T>(
+        &self,
+        write: impl FnOnce(),
+        read: impl FnOnce() -> T,
+    ) -> T {
+        self.write();
+        // SAFETY: acquired above and released once, here or below; `self` is borrowed beyond this call.
+        let written = Finally(|| unsafe { self.unlock_write() });
+        write();
+        core::mem::forget(written);
+        // SAFETY: held for writing, for the release above did not run.
+        unsafe { self.downgrade() };
+        // SAFETY: held for reading by the line above, and released once.
+        let _held = Finally(|| unsafe { self.unlock_read() });
+        read()
+    }
+
     /// Turns the writer's hold into a reader's, letting other readers in.
     ///
     /// # Safety

@@ -35,6 +35,13 @@ pub trait BenchRwLock: Send + Sync {
 
     /// Runs `section` with the lock held for writing.
     fn write<T>(&self, section: impl FnOnce(&AtomicU64) -> T) -> T;
+
+    /// Runs `write` with the lock held for writing, then `read` with it held for reading, with no writer in
+    /// between if the lock can do that.
+    fn write_then_read(&self, write: impl FnOnce(&AtomicU64), read: impl FnOnce(&AtomicU64)) {
+        self.write(write);
+        self.read(read);
+    }
 }
 
 /// Any lock that speaks `lock_api` 0.5.
