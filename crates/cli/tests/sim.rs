@@ -58,18 +58,19 @@ fn every_lock_runs_and_a_run_can_be_repeated() {
     let mutexes =
         "mutex,mutex-latency,mutex-atomic,mutex-kernel,mutex-2013-before,mutex-2013-after";
     let both = format!("{rwlocks},{mutexes}");
-    for (workload, locks) in [
-        ("rwlock", rwlocks),
-        ("page-fault", rwlocks),
-        ("mutex", mutexes),
-        ("users", &both),
-        ("torture", "mutex-kernel"),
-        ("create-shared", "v5.11"),
-        ("create-private", "default"),
-        ("list-shared", "v5.11"),
-        ("forks", &both),
+    for (workload, locks, ms) in [
+        ("rwlock", rwlocks, "4"),
+        // One unmapping takes 5 ms.
+        ("page-fault", rwlocks, "30"),
+        ("mutex", mutexes, "4"),
+        ("users", &both, "4"),
+        ("torture", "mutex-kernel", "4"),
+        ("create-shared", "v5.11", "4"),
+        ("create-private", "default", "4"),
+        ("list-shared", "v5.11", "4"),
+        ("forks", &both, "4"),
     ] {
-        let arguments = ["--workload", workload, "--policy", locks, "--ms", "4"];
+        let arguments = ["--workload", workload, "--policy", locks, "--ms", ms];
         let value = json(&arguments);
         assert_eq!(value, json(&arguments), "{workload}: another process, another run");
         for result in value["variants"][0]["results"].as_array().unwrap() {
