@@ -158,6 +158,11 @@ impl Layout {
         cpu % self.cores
     }
 
+    /// All CPUs of a CPU's core.
+    pub fn siblings(&self, cpu: usize) -> impl Iterator<Item = usize> {
+        (self.core(cpu)..self.cpus).step_by(self.cores)
+    }
+
     pub fn socket(&self, core: usize) -> usize {
         core / self.cores_per_socket
     }

@@ -247,6 +247,17 @@ fn only_who_waits_to_be_woken_makes_an_idle_cpu_count() {
 
 /// How long after its wake-up a thread runs that is busy and then sleeps, so many ns each and so often.
 fn wake_ups(machine: &Machine, busy: u64, asleep: u64, times: u64) -> Vec<u64> {
+    wake_ups_beside(machine, busy, asleep, times, Vec::new())
+}
+
+/// The same with more threads, on the CPUs after those of the sleeper and its waker.
+fn wake_ups_beside(
+    machine: &Machine,
+    busy: u64,
+    asleep: u64,
+    times: u64,
+    others: Vec<Box<dyn FnOnce()>>,
+) -> Vec<u64> {
     let until = |at: u64| Sim::relax(u32::try_from(at - clock()).unwrap());
     let ends = Rc::new(Cell::new(Vec::new()));
     let result = Rc::clone(&ends);
@@ -265,7 +276,10 @@ fn wake_ups(machine: &Machine, busy: u64, asleep: u64, times: u64) -> Vec<u64> {
             Sim::unpark(Slot::new(1).unwrap());
         }
     };
-    run(machine, SETUP, threads(vec![Box::new(sleeper), Box::new(waker)])).unwrap();
+    let mut bodies: Vec<Box<dyn FnOnce()>> = vec![Box::new(sleeper), Box::new(waker)];
+    bodies.extend(others);
+    let setup = Setup { placement: Placement::Bound, ..SETUP };
+    run(machine, setup, threads(bodies)).unwrap();
     ends.take()
 }
 
@@ -294,6 +308,36 @@ fn a_busy_cpu_does_not_sleep_deeply_at_once() {
     assert!(!took.iter().any(deep), "{took:?}");
     let took = wake_ups(&machine, 2_000_000, s.deep_after.value as u64 * 2, 20);
     assert!(took.iter().all(deep), "{took:?}");
+}
+
+/// A core does not sleep while one of its threads runs, and no deeper than the one that sleeps least.
+#[test]
+fn a_core_sleeps_as_its_least_sleepy_thread() {
+    let mut machine = steady("skylake-2s");
+    for (name, value) in [("topology.sockets", 1.0), ("topology.cores", 2.0)] {
+        machine.number_mut(name).unwrap().value = value;
+    }
+    let s = &machine.scheduler;
+    let (times, asleep) = (40, s.deep_after.value as u64 * 2);
+    let beside = |third: fn(u64)| -> Vec<Box<dyn FnOnce()>> {
+        // It is on the sleeper's core.
+        vec![Box::new(move || third((times + 1) * (asleep + 60_000)))]
+    };
+    let took = |third| wake_ups_beside(&machine, 60_000, asleep, times, beside(third));
+    let deep = s.exit_deep.value as u64;
+
+    let idle = took(|_| ());
+    assert!(idle.iter().all(|&took| took > deep), "{idle:?}");
+    let busy = took(|until| (0..until / 100_000).for_each(|_| Sim::relax(100_000)));
+    assert!(!busy.iter().any(|&took| took > deep / 2), "{busy:?}");
+    let naps = took(|until| {
+        while clock() < until {
+            Sim::relax(1_000);
+            Sim::sleep(100_000);
+        }
+    });
+    assert!(naps[..2].iter().any(|&took| took > deep), "{naps:?}");
+    assert!(!naps[30..].iter().any(|&took| took > deep), "{naps:?}");
 }
 
 /// A wait ends at its deadline, whether an earlier wait, ended before its own, had that later or sooner.

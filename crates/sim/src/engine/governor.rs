@@ -4,10 +4,12 @@
 //! before, on average (Documentation/admin-guide/pm/cpuidle.rst), and looks again when a timer interrupt
 //! finds the CPU idle still. The processor grants that only where a core was idle for most of the time of
 //! late, and lets it sleep deeper when that has lasted (demotion and promotion of idle states, in the data
-//! sheets of Intel's processors). Both begin with long idle times, as before a run.
+//! sheets of Intel's processors). Both begin with long idle times, as before a run. A core whose threads
+//! ask for different states is in the shallowest of them, and awake while one of them runs (the same data
+//! sheets: "core C-state resolution"). *Checked by* `tests/scheduler.rs`.
 //!
 //! Not modelled: due timers; that the governor leaves out outliers, and takes a CPU that the interrupt
-//! finds idle for one that is idle for long.
+//! finds idle for one that is idle for long; the way into a state, which must be gone to its end.
 
 use crate::layout::{Layout, Ps};
 
@@ -33,21 +35,53 @@ impl Governor {
         Governor { mean: FIRST, idle: WINDOW, woke: 0 }
     }
 
-    /// How long a CPU takes to get going that was idle from `since` to `now`. Each such time is told once.
-    pub fn leave(&mut self, layout: &Layout, since: Ps, now: Ps) -> Ps {
-        let (busy, slept) = ((since - self.woke).min(WINDOW), now - since);
-        self.woke = now;
-        self.idle -= self.idle * busy / WINDOW;
-        let granted = self.idle > WINDOW / 2;
+    /// How long it was idle in the window that ends now, where it has been idle since `since`, but for that.
+    fn idle_before(&self, since: Ps) -> Ps {
+        let busy = (since - self.woke).min(WINDOW);
+        self.idle - self.idle * busy / WINDOW
+    }
+
+    /// How deep a CPU may sleep that has been idle since `since`.
+    pub fn depth(&self, layout: &Layout, since: Ps, now: Ps) -> Depth {
+        let slept = now - since;
+        let granted = self.idle_before(since) > WINDOW / 2;
         let asked = if slept < layout.tick_every { self.mean } else { self.mean.max(slept) };
-        let length = if granted { asked } else { slept };
+        match if granted { asked } else { slept } {
+            _ if slept < layout.polls => Depth::Awake,
+            length if length < layout.middle_after => Depth::Shallow,
+            length if length < layout.deep_after => Depth::Middle,
+            _ => Depth::Deep,
+        }
+    }
+
+    /// The CPU, idle since `since`, is idle no more.
+    pub fn woke(&mut self, since: Ps, now: Ps) {
+        let slept = now - since;
+        self.idle = self.idle_before(since);
         self.idle += (WINDOW - self.idle) * slept.min(WINDOW) / WINDOW;
         self.mean = self.mean - self.mean / 8 + slept.min(LONGEST) / 8;
-        match length {
-            _ if slept < layout.polls => 0,
-            _ if length < layout.middle_after => layout.interrupt + layout.exit_shallow,
-            _ if length < layout.deep_after => layout.interrupt + layout.exit_middle,
-            _ => layout.interrupt + layout.exit_deep,
+        self.woke = now;
+    }
+}
+
+/// How deep a CPU sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Depth {
+    /// Its idle loop polls.
+    Awake,
+    Shallow,
+    Middle,
+    Deep,
+}
+
+impl Depth {
+    /// How long the way out takes.
+    pub fn exit(self, layout: &Layout) -> Ps {
+        match self {
+            Depth::Awake => 0,
+            Depth::Shallow => layout.interrupt + layout.exit_shallow,
+            Depth::Middle => layout.interrupt + layout.exit_middle,
+            Depth::Deep => layout.interrupt + layout.exit_deep,
         }
     }
 }

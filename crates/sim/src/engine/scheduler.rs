@@ -11,6 +11,7 @@
 //! behind those. A timer interrupt takes its time from the thread that runs or spins. *Checked by*
 //! `tests/scheduler.rs` and `tests/spawn.rs`.
 
+use super::governor::Depth;
 use super::{Engine, State, Thread, What, Why};
 use crate::layout::{Distance, Ps};
 use crate::lines::{Access, Request};
@@ -226,11 +227,27 @@ impl Engine {
         }
         self.note_contention();
         self.idle_cpus -= 1;
+        let exit = self.depth(cpu).exit(&self.layout);
         let c = &mut self.cpus[cpu];
         c.idle += self.now - c.idle_since;
-        let exit = c.governor.leave(&self.layout, c.idle_since, self.now);
+        c.governor.woke(c.idle_since, self.now);
         // The idle loop has nothing to be saved: half a switch.
         self.place(thread, cpu, after + exit + self.layout.switch / 2);
+    }
+
+    /// How deep an idle CPU sleeps: no deeper than its core, nor than the core's other CPUs let that.
+    fn depth(&self, cpu: usize) -> Depth {
+        let depth = |cpu: usize| {
+            let cpu = &self.cpus[cpu];
+            cpu.governor.depth(&self.layout, cpu.idle_since, self.now)
+        };
+        let others = self.layout.siblings(cpu).filter(|&other| other != cpu);
+        let allowed = others.map(|other| match self.cpus[other].current {
+            Some(_) => Depth::Shallow,
+            // One that polls runs.
+            None => depth(other).max(Depth::Shallow),
+        });
+        allowed.fold(depth(cpu), Depth::min)
     }
 
     /// A new thread of the running one, on the CPU that has the fewest, of those the nearest. It goes
