@@ -191,8 +191,11 @@ fn by_policy(
             let mut task = task(policy, &machine, Placement::Bound, workload(row), threads, ms);
             // Under the lightest load there is a plateau to lose. One that is lost for good is lost by
             // the end of the warm-up: the published runs took seconds.
-            if task.job.workload == halves(1, BLOCKS) {
-                task.job.warmup = 8 * task.job.time;
+            // Under a greater one many threads take a tenth of a second to settle.
+            match task.job.workload {
+                load if load == halves(1, BLOCKS) => task.job.warmup = 8 * task.job.time,
+                Workload::Rw { .. } => task.job.warmup = 2 * task.job.time,
+                _ => {}
             }
             let task = sheet.run(task);
             let is_first = first.is_none();
