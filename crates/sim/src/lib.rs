@@ -158,18 +158,6 @@ pub fn turn() {
     });
 }
 
-/// Choosing between read and write in a workload that mixes them: the machine's `core.choose`.
-///
-/// # Panics
-///
-/// Outside of a simulated thread.
-pub fn choose() {
-    platform::step(|engine| {
-        let time = engine.about(engine.layout.choose);
-        engine.spend(time)
-    });
-}
-
 /// Starts one more thread, as fork does: on the CPU that has the fewest, behind those that wait there.
 ///
 /// # Panics

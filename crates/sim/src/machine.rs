@@ -128,8 +128,6 @@ machine! {
         path in 0.0, 1000.0;
         /// A turn of a workload's loop beside the lock and what is done under it, on average.
         turn in 0.0, 10000.0;
-        /// What it takes longer where it chooses between read and write, on average.
-        choose in 0.0, 10000.0;
         /// What one such turn in 1,024 takes longer.
         hitch in 0.0, 1e6;
         /// Reading the clock.

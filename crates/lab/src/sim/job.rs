@@ -9,8 +9,7 @@ use lockwright_locks::events::Event;
 use lockwright_locks::seqcount::SeqCount;
 use lockwright_platform::{Platform, Word, Work};
 use lockwright_sim::{
-    Distance, Failure, Machine, Outcome, Placement, Setup, Sim, choose, cpu_time, run,
-    without_preemption,
+    Distance, Failure, Machine, Outcome, Placement, Setup, Sim, cpu_time, run, without_preemption,
 };
 use lockwright_workloads::directory::{Operation, Pattern};
 use lockwright_workloads::mutex_bench::{self, BenchMutex, Rhythm};
@@ -167,17 +166,12 @@ pub fn rw<L: BenchRwLock + 'static, const ONE_LINE: bool>(job: &Job) -> Result<S
         let workload = job.workload;
         let seed = job.seed.wrapping_mul(0x1_0001).wrapping_add(id as u64);
         let body: Box<dyn FnOnce()> = match workload {
-            Workload::Rw { mix, load, outside, sleep_ns, readers_percent } => {
+            Workload::Rw { mix, load, outside, sleep_ns, .. } => {
                 let readers = spec.percent_of(id);
                 let block = mix.block();
                 Box::new(move || {
                     let body = RwBody { readers, block, load, outside, sleep_ns, seed };
-                    let over = |done: &RwThread| {
-                        if mix != Mix::Dedicated && (1..100).contains(&readers_percent) {
-                            choose();
-                        }
-                        tally.over(done.reads + done.writes)
-                    };
+                    let over = |done: &RwThread| tally.over(done.reads + done.writes);
                     let done = rw_bench::sections::<_, Sim>(&locks[0], body, over);
                     check.fail(done.torn());
                     check.end(done.writes, || found(&locks));
