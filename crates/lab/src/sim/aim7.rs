@@ -5,7 +5,8 @@ use std::time::Duration;
 use lockwright_sim::{Machine, Placement};
 
 use super::forks::Turn;
-use super::tables::{Figure, Plan, Rows, Sheet, machine, ms, task};
+use super::sheet::{Figure, Plan, Rows, Sheet};
+use super::tables::{machine, ms, task};
 use super::workload::Workload;
 
 /// The table of rates.

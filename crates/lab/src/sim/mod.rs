@@ -8,6 +8,7 @@ pub mod host;
 pub mod job;
 pub mod published;
 pub mod report;
+mod sheet;
 pub mod subjects;
 mod tables;
 mod tally;

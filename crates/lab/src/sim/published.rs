@@ -4,7 +4,8 @@ use lockwright_sim::Machine;
 use serde::Serialize;
 
 use super::batch::{self, Ended, Result, Task};
-use super::tables::{LEFT_OUT, Plan, Rows, Sheet, Source, TABLES};
+use super::sheet::{Plan, Rows, Sheet};
+use super::tables::{LEFT_OUT, Source, TABLES};
 use crate::stats;
 
 /// One figure.

@@ -7,90 +7,12 @@ use lockwright_workloads::directory::Pattern;
 use lockwright_workloads::rw_bench::Mix;
 
 use super::aim7;
-use super::batch::{Result, Task};
+use super::batch::Task;
 use super::forks::Turn;
 use super::job::Job;
+use super::sheet::{Figure, Plan, Rows, Sheet};
 use super::subjects::{SimSubject, subject};
 use super::workload::Workload;
-
-/// How a column's figure follows from runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Figure {
-    /// Thousand acquisitions a second.
-    Kops,
-    /// Operations of the mean reader in so many seconds.
-    ReaderMean(u32),
-    /// Operations of the mean writer in so many seconds.
-    WriterMean(u32),
-    /// All operations of a minute of locktorture, its rare long holds added by calculation: they
-    /// take 2.5 us of the lock for each operation, divided by the number of writers.
-    Torture,
-    /// Rate as a ratio to that of the row's first column.
-    Ratio,
-    /// Voluntary switches per operation as a ratio to those of the row's first column.
-    Switches,
-    /// Percentage of the processor time that went into slow acquisitions.
-    Slow,
-    /// Share of the CPUs that was busy, as a ratio to that of the row's first column.
-    Busy,
-}
-
-impl Figure {
-    pub fn of(self, result: &Result, first: &Result) -> f64 {
-        let seconds = |s: u32, result: &Result, writer: bool| {
-            let role = |sample: &super::job::SimSample| {
-                let role = if writer { sample.writers } else { sample.readers };
-                role.mean
-            };
-            // The counted time follows from rate and operations.
-            let ops: f64 = result.mean(|s| {
-                s.readers.mean * s.readers.threads as f64
-                    + s.writers.mean * s.writers.threads as f64
-            });
-            let time = ops / (result.kops * 1e3);
-            result.mean(role) / time * f64::from(s)
-        };
-        match self {
-            Figure::Kops => result.kops,
-            Figure::ReaderMean(s) => seconds(s, result, false),
-            Figure::WriterMean(s) => seconds(s, result, true),
-            Figure::Torture => {
-                let long = 2.5e-6 / result.threads as f64;
-                60.0 / (1.0 / (result.kops * 1e3) + long)
-            }
-            Figure::Ratio => result.kops / first.kops,
-            Figure::Slow => 100.0 * result.mean(|s| s.slow.unwrap_or(f64::NAN)),
-            Figure::Switches => result.mean(|s| s.switches.0) / first.mean(|s| s.switches.0),
-            Figure::Busy => (1.0 - result.mean(|s| s.idle)) / (1.0 - first.mean(|s| s.idle)),
-        }
-    }
-}
-
-/// One published figure and the run that is to yield it.
-pub(super) struct Plan {
-    pub row: String,
-    pub column: &'static str,
-    pub published: f64,
-    pub figure: Figure,
-    /// Index of the run in its sheet.
-    pub task: usize,
-    /// Of the run that ratios refer to.
-    pub first: usize,
-}
-
-/// The runs that a table takes, each once, and what is read off them.
-#[derive(Default)]
-pub(super) struct Sheet {
-    pub tasks: Vec<Task>,
-    pub plans: Vec<Plan>,
-}
-
-impl Sheet {
-    pub fn run(&mut self, task: Task) -> usize {
-        self.tasks.push(task);
-        self.tasks.len() - 1
-    }
-}
 
 /// A published table.
 pub(super) struct Source {
@@ -99,36 +21,6 @@ pub(super) struct Source {
     /// What stands for the machine and the program that were measured, and what is assumed.
     pub about: &'static str,
     pub plans: fn(&Rows, bool) -> Sheet,
-}
-
-/// The rows of a table, by column name.
-pub(super) struct Rows {
-    header: Vec<String>,
-    pub rows: Vec<Vec<String>>,
-    /// The lines of comment at its head.
-    pub notes: Vec<String>,
-}
-
-impl Rows {
-    pub fn read(csv: &str) -> Self {
-        let notes = csv.lines().filter_map(|line| line.strip_prefix('#')).map(str::trim);
-        let notes = notes.map(str::to_owned).collect();
-        let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_reader(csv.as_bytes());
-        let header = reader.headers().expect("a table has a header");
-        let header = header.iter().map(str::to_owned).collect();
-        let rows = reader.records().map(|row| row.expect("a table has whole rows"));
-        let rows = rows.map(|row| row.iter().map(str::to_owned).collect()).collect();
-        Rows { header, rows, notes }
-    }
-
-    pub fn text(&self, row: usize, column: &str) -> &str {
-        let column = self.header.iter().position(|name| name == column);
-        &self.rows[row][column.expect("a column of the table")]
-    }
-
-    pub fn number(&self, row: usize, column: &str) -> Option<f64> {
-        self.text(row, column).parse().ok()
-    }
 }
 
 pub(super) fn machine(name: &str) -> Machine {
@@ -169,6 +61,10 @@ const BLOCKS: Mix = Mix::Blocks(50);
 /// nothing else goes with its rates by one thread: see docs/simulator.md.
 const OUTSIDE: u32 = 1;
 
+/// Warm-up under the lightest load, in times of the run. There is a plateau to lose, and one that is lost for
+/// good is lost by then: the published runs took seconds.
+const PLATEAU: u32 = 8;
+
 /// Half of all sections are reads.
 fn halves(load: u32, mix: Mix) -> Workload {
     Workload::Rw { readers_percent: 50, mix, load, outside: OUTSIDE, sleep_ns: 0 }
@@ -192,15 +88,7 @@ fn by_policy(
         let mut first = None;
         for &(column, policy) in columns {
             let Some(published) = rows.number(row, column) else { continue };
-            let mut task = task(policy, &machine, Placement::Bound, workload(row), threads, ms);
-            // Under the lightest load there is a plateau to lose. One that is lost for good is lost by
-            // the end of the warm-up: the published runs took seconds.
-            // Under a greater one many threads take a tenth of a second to settle.
-            match task.job.workload {
-                load if load == halves(1, BLOCKS) => task.job.warmup = 8 * task.job.time,
-                Workload::Rw { .. } => task.job.warmup = 2 * task.job.time,
-                _ => {}
-            }
+            let task = task(policy, &machine, Placement::Bound, workload(row), threads, ms);
             let task = sheet.run(task);
             let is_first = first.is_none();
             let first = *first.get_or_insert(task);
@@ -230,15 +118,12 @@ fn ivybridge(rows: &Rows, quick: bool) -> Sheet {
         ("time_based_spinning", "timed-spin"),
     ];
     let (workload, label) = (|_| halves(1, BLOCKS), threads_of(rows));
-    let time = ms(quick, 150);
-    let mut sheet =
-        by_policy(rows, "ivybridge-ex-8s", &columns, workload, label, Figure::Kops, time);
-    // Right behind the plateau's end it is lost by chance, once in a second or less.
-    let late = |task: &&mut Task| task.subject.name == "timed-spin" && task.job.threads == 64;
-    for task in sheet.tasks.iter_mut().filter(late) {
-        task.job.warmup = 20 * task.job.time;
-    }
-    sheet
+    by_policy(rows, "ivybridge-ex-8s", &columns, workload, label, Figure::Kops, ms(quick, 150))
+        .with(|task| {
+            // Right behind the plateau's end it is lost by chance, once in a second or less.
+            let late = task.subject.name == "timed-spin" && task.job.threads == 64;
+            task.job.warmup = if late { 20 } else { PLATEAU } * task.job.time;
+        })
 }
 
 fn cascadelake(rows: &Rows, quick: bool) -> Sheet {
@@ -251,33 +136,35 @@ fn cascadelake(rows: &Rows, quick: bool) -> Sheet {
     let load = |row| rows.number(row, "cs_load").expect("a load") as u32;
     let label = |row| format!("load {}, {} threads", load(row), rows.text(row, "threads"));
     let workload = |row| halves(load(row), BLOCKS);
-    let mut sheet =
+    let sheet =
         by_policy(rows, "cascadelake-2s", &columns, workload, label, Figure::Kops, ms(quick, 50));
-    // Under the greater load, too, some seeds keep a state for longer than others.
-    let unsettled = |task: &&mut Task| {
-        let job = &task.job;
-        !quick
-            && task.subject.name == "v5.4"
-            && job.threads >= 32
-            && job.workload != halves(1, BLOCKS)
-    };
-    for task in sheet.tasks.iter_mut().filter(unsettled) {
-        task.job.warmup = 6 * task.job.time;
-        task.seeds_times = 3;
-    }
-    sheet
+    sheet.with(|task| {
+        let job = &mut task.job;
+        // Under the greater load many threads take a tenth of a second to settle, and some seeds of readers
+        // that spin longer.
+        let unsettled = !quick && task.subject.name == "v5.4" && job.threads >= 32;
+        let (warmup, seeds) = if job.workload == halves(1, BLOCKS) {
+            (PLATEAU, 1)
+        } else if unsettled {
+            (6, 3)
+        } else {
+            (2, 1)
+        };
+        job.warmup = warmup * job.time;
+        task.seeds_times = seeds;
+    })
 }
 
 fn adaptive(rows: &Rows, quick: bool) -> Sheet {
     let columns = [("pre_patch", "timed-spin"), ("post_patch", "v5.3")];
     let (workload, label) = (|_| halves(1, BLOCKS), threads_of(rows));
-    let mut sheet =
-        by_policy(rows, "skylake-2s", &columns, workload, label, Figure::Kops, ms(quick, 50));
-    // Whether a plateau of `timed-spin` is lost by then is chance: two seeds would tell little.
-    for task in sheet.tasks.iter_mut().filter(|task| !quick && task.job.threads >= 64) {
-        task.seeds_times = 6;
-    }
-    sheet
+    by_policy(rows, "skylake-2s", &columns, workload, label, Figure::Kops, ms(quick, 50)).with(
+        |task| {
+            task.job.warmup = PLATEAU * task.job.time;
+            // Whether a plateau of `timed-spin` is lost by then is chance: two seeds would tell little.
+            task.seeds_times = if !quick && task.job.threads >= 64 { 6 } else { 1 };
+        },
+    )
 }
 
 fn page_fault(rows: &Rows, quick: bool) -> Sheet {
@@ -304,10 +191,10 @@ fn fairness(rows: &Rows, quick: bool) -> Sheet {
             (_, "after_4ms") => "handoff",
             _ => "handoff-at-once",
         };
-        let run = task(policy, &machine, Placement::Bound, workload, 80, ms(quick, 200));
-        let run = sheet.run(run);
+        let mut run = task(policy, &machine, Placement::Bound, workload, 80, ms(quick, 200));
         // The share of the readers that spin comes and goes.
-        sheet.tasks[run].seeds_times = if quick { 1 } else { 3 };
+        run.seeds_times = if quick { 1 } else { 3 };
+        let run = sheet.run(run);
         for (column, figure) in
             [("reader_mean", Figure::ReaderMean(5)), ("writer_mean", Figure::WriterMean(5))]
         {
