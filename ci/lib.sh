@@ -9,6 +9,8 @@
 set -euo pipefail
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$ROOT"
+# The checks build more than they run.
+export CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 # Each set of compiler flags gets a directory of its own below this one: steps with different
 # flags would otherwise rebuild each other's dependencies.
 export TARGET=${CARGO_TARGET_DIR:-$ROOT/target}
