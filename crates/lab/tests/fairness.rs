@@ -21,7 +21,7 @@ const HOLD_NS: u64 = 43_000;
 /// How long the many go on.
 const TIME_NS: u64 = 60_000_000;
 /// From one thread's unlock to the next one's section: the next is woken, on a CPU that has slept
-/// deeply (30 us) since it left.
+/// deeply (20 us) since it left.
 const SWITCH_NS: u64 = 60_000;
 /// Waking a thread, the CPU's deep sleep included, and others that run when it could.
 const WAKE_UP_NS: u64 = 500_000;
