@@ -23,15 +23,15 @@ MAY = {
     "peers": {"workloads"},
     "lab": {"platform", "locks", "lockwright", "workloads", "peers", "sim"},
     "cli": {"platform", "locks", "lockwright", "workloads", "peers", "sim", "lab"},
-    "torture": {"platform", "locks", "lockwright", "workloads"},
+    "contract": {"platform", "locks", "lockwright", "workloads"},
 }
 # Not even in tests: the simulated machine knows no lock.
 NEVER = {"sim": {"locks", "lockwright", "capi", "preload", "workloads"}}
 # May stand in `[dev-dependencies]` only.
-TEST_ONLY = {"torture"}
-# Where `unsafe` may stand: what talks to memory or to C, and torture, which is never shipped and
+TEST_ONLY = {"contract"}
+# Where `unsafe` may stand: what talks to memory or to C, and contract, which is never shipped and
 # implements unsafe traits wrongly on purpose. All others forbid it in their roots.
-UNSAFE = {"platform", "locks", "lockwright", "capi", "preload", "peers", "torture"}
+UNSAFE = {"platform", "locks", "lockwright", "capi", "preload", "peers", "contract"}
 
 
 def directions(packages, crate_of):

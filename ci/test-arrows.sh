@@ -27,15 +27,15 @@ JSON
 
 forbid='#![forbid(unsafe_code)]'
 expect "" locks platform null "unsafe fn f() {}"
-expect "" locks torture '"dev"' ""
+expect "" locks contract '"dev"' ""
 expect "" sim platform null "$forbid // unsafe"
 expect "platform -> locks: against the direction of the arrows" platform locks null ""
 expect "workloads -> lab: against the direction of the arrows" workloads lab null "$forbid"
-expect "locks -> torture: torture is for tests only" locks torture null ""
+expect "locks -> contract: contract is for tests only" locks contract null ""
 expect "sim -> locks: not even in tests" sim locks '"dev"' "$forbid"
 expect "new: new crate; say in ci/arrows.py what it may depend on" new locks '"dev"' "$forbid"
 expect "sim/src/lib.rs: no #![forbid(unsafe_code)]" sim platform null "// $forbid"
-expect "lab/src/lib.rs:2: unsafe outside capi, locks, lockwright, peers, platform, preload, torture" \
+expect "lab/src/lib.rs:2: unsafe outside capi, contract, locks, lockwright, peers, platform, preload" \
     lab sim null "$forbid"$'\nunsafe fn f() {}'
 echo "test-arrows: $failures failures"
 ((failures == 0))

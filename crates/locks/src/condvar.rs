@@ -13,7 +13,7 @@
 //! exhausted, or in a signal handler): it returns after a millisecond as if notified. Notifying
 //! from a signal handler that interrupted an operation on the same condition variable hangs.
 //! *Cost*: 4 bytes; notify without waiters is one load. *Waiting*: sleeping, no spinning.
-//! *Checked by*: `tests/loom_condvar.rs`, the contract suite of `lockwright-torture`.
+//! *Checked by*: `tests/loom_condvar.rs`, the contract suite of `lockwright-contract`.
 //!
 //! ```text
 //! State of a waiter   COND -> NOTIFIED : notify (first of its batch; holds the chain)

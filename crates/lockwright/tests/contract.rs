@@ -3,7 +3,7 @@
 #![cfg(not(loom))]
 
 use lockwright::{RawCondvar, RawMutex, Slice, SliceAtomic};
-use lockwright_torture::{
+use lockwright_contract::{
     condvar_contract, fork_contract, mutex_contract, signal_contract, unmap_contract,
 };
 

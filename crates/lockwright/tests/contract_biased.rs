@@ -4,7 +4,7 @@
 
 use lockwright::RawBiasedRwLock;
 use lockwright::rwlock_policy::Standard;
-use lockwright_torture::{WriteSide, fork_contract, mutex_contract, rwlock_contract};
+use lockwright_contract::{WriteSide, fork_contract, mutex_contract, rwlock_contract};
 
 /// Biased as often as can be.
 type Eager = RawBiasedRwLock<Standard, 0>;

@@ -4,7 +4,7 @@
 
 use lockwright::RawRwLock;
 use lockwright::rwlock_policy::Standard;
-use lockwright_torture::{WriteSide, fork_contract, mutex_contract, rwlock_contract};
+use lockwright_contract::{WriteSide, fork_contract, mutex_contract, rwlock_contract};
 
 rwlock_contract!(standard, RawRwLock<Standard>);
 mutex_contract!(standard_writers, WriteSide<RawRwLock<Standard>>, timed, fair);

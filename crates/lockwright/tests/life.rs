@@ -2,6 +2,6 @@
 #![cfg(not(any(loom, miri)))]
 
 use lockwright::{RawMutex, Slice};
-use lockwright_torture::process_life_contract;
+use lockwright_contract::process_life_contract;
 
 process_life_contract!(life, RawMutex<Slice>);

@@ -3,7 +3,7 @@
 
 use lockwright::study::{AfterX86, Before, RawCountMutex};
 use lockwright::{Kernel, Latency, RawCondvar, RawMutex, SliceAtomic};
-use lockwright_torture::{condvar_contract, mutex_contract};
+use lockwright_contract::{condvar_contract, mutex_contract};
 
 mutex_contract!(kernel, RawMutex<Kernel>, timed, fair);
 mutex_contract!(latency, RawMutex<Latency>, timed, fair);

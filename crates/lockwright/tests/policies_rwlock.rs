@@ -3,7 +3,7 @@
 
 use lockwright::RawRwLock;
 use lockwright::rwlock_policy::{self, PRESETS, Policy};
-use lockwright_torture::rwlock_contract;
+use lockwright_contract::rwlock_contract;
 
 /// One module of tests for each preset, and a test that none is missing.
 macro_rules! presets {

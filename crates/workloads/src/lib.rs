@@ -7,10 +7,10 @@
 #![forbid(unsafe_code)]
 
 pub mod directory;
+pub mod locktorture;
 pub mod mutex_bench;
 pub mod node_mask;
 pub mod on;
 pub mod rw_bench;
 pub mod seq_bench;
-pub mod torture;
 pub mod work;

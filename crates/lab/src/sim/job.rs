@@ -12,9 +12,9 @@ use lockwright_sim::{
     Distance, Failure, Machine, Outcome, Placement, Setup, Sim, cpu_time, run, without_preemption,
 };
 use lockwright_workloads::directory::{Operation, Pattern};
+use lockwright_workloads::locktorture::Torture;
 use lockwright_workloads::mutex_bench::{self, BenchMutex, Rhythm};
 use lockwright_workloads::rw_bench::{self, BenchRwLock, Mix, Percent, RwBody, RwSpec, RwThread};
-use lockwright_workloads::torture::Torture;
 use serde::Serialize;
 
 use super::forks::User;

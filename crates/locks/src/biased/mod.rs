@@ -31,7 +31,7 @@
 //! to look at anyway. If they have saved more than the revocation cost, g goes down by one, else up
 //! by one: a lock that is written every hundredth time soon has a g that no run reaches. What a read
 //! saves is taken to be an eighth of a line transfer (assumed; an atomic pair without contention).
-//! *Checked by*: `tests/loom_biased.rs`, the reader-writer contract of `lockwright-torture`.
+//! *Checked by*: `tests/loom_biased.rs`, the reader-writer contract of `lockwright-contract`.
 //!
 //! ```text
 //! State   bias     0 off, no reader in a cell | period + ON | period: off, its readers may be in cells

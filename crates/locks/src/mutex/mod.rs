@@ -20,7 +20,7 @@
 //! *Waiting*: spin while the owner is believed to run (see `Platform::cpu_stamp`), then sleep in
 //! the queue. A thread without a slot, or in a signal handler that interrupted a lock operation,
 //! sleeps and tries in turn.
-//! *Checked by*: `tests/loom_mutex.rs`, the contract suite of `lockwright-torture`.
+//! *Checked by*: `tests/loom_mutex.rs`, the contract suite of `lockwright-contract`.
 //!
 //! ```text
 //! State   locked  1 held, 0 free                    (unused with atomic unlock: see ctl)

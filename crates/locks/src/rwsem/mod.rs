@@ -19,7 +19,7 @@
 //! mutex; a reader of another thread that was just backing out stays in the child's count. *Poisoning*: none.
 //! *Cost*: 16 bytes; one atomic operation to lock and one to unlock, for readers and writers.
 //! *Waiting*: as the policy says; then asleep in the queue of the lock's [record](crate::record).
-//! *Checked by*: `tests/loom_rwsem.rs`, the reader-writer contract of `lockwright-torture`.
+//! *Checked by*: `tests/loom_rwsem.rs`, the reader-writer contract of `lockwright-contract`.
 //!
 //! ```text
 //! State   count   bit 0 WRITER | 1 WAITERS | 2 HANDOFF | 3 UPGRADABLE | 8..62 readers | 63 too many readers

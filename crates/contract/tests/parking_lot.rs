@@ -6,7 +6,9 @@
 //! next owner: since 0.13 unlock releases first and clears its parked bit afterwards. The fair
 //! one hands over as its last step.
 
-use lockwright_torture::{condvar_contract, mutex_contract, process_life_contract, unmap_contract};
+use lockwright_contract::{
+    condvar_contract, mutex_contract, process_life_contract, unmap_contract,
+};
 use parking_lot::{RawCondvar, RawFairMutex, RawMutex};
 
 mutex_contract!(mutex, RawMutex, timed, fair);

@@ -1,7 +1,7 @@
 //! The store-load race of `broken::HeavyFence`, for the model checker: both fences are needed,
 //! and the checker finds the lost wake-up when either is missing.
 //!
-//! Run with `RUSTFLAGS='--cfg loom' cargo test -p lockwright-torture --test loom_heavy_fence`.
+//! Run with `RUSTFLAGS='--cfg loom' cargo test -p lockwright-contract --test loom_heavy_fence`.
 #![cfg(loom)]
 
 use loom::sync::Arc;

@@ -11,7 +11,7 @@
 //!
 //! ```
 //! mod contract {
-//!     lockwright_torture::mutex_contract!(futex, lockwright_torture::reference::Futex, timed);
+//!     lockwright_contract::mutex_contract!(futex, lockwright_contract::reference::Futex, timed);
 //! }
 //! ```
 //!

@@ -2,7 +2,7 @@
 //! expect it from inside: `no_release_races` is the culprit, run by itself and expected to
 //! fail, and `no_release_is_caught_by_miri` runs it so where Miri is installed.
 
-use lockwright_torture::{broken::NoRelease, oracle};
+use lockwright_contract::{broken::NoRelease, oracle};
 
 /// Two threads, few steps. Under Miri this must end in "Data race detected"; natively x86-64
 /// runs it well, which is why stress proves nothing about orderings.

@@ -1,6 +1,6 @@
 //! `broken::NoRelease` for the model checker: exclusive, but without order between holders.
 //!
-//! Run with `RUSTFLAGS='--cfg loom' cargo test -p lockwright-torture --test loom_no_release`.
+//! Run with `RUSTFLAGS='--cfg loom' cargo test -p lockwright-contract --test loom_no_release`.
 #![cfg(loom)]
 
 use loom::cell::UnsafeCell;

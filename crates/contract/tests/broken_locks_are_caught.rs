@@ -2,12 +2,12 @@
 //!
 //! A test here fails when the harness does not see the defect.
 
-use lockwright_torture::oracle;
+use lockwright_contract::oracle;
 #[cfg(not(miri))]
-use lockwright_torture::oracle::Violation;
-use lockwright_torture::reference::Futex;
+use lockwright_contract::oracle::Violation;
+use lockwright_contract::reference::Futex;
 #[cfg(not(miri))]
-use lockwright_torture::{AnyMutex, broken};
+use lockwright_contract::{AnyMutex, broken};
 use parking_lot::RawMutex;
 use std::time::Duration;
 
@@ -86,7 +86,7 @@ fn a_swallowed_baton_is_caught_by_the_baton_oracle() {
 #[cfg(not(miri))]
 #[test]
 fn a_swallowed_notification_is_caught_by_the_condvar_contract() {
-    use lockwright_torture::contract::{condvar, condvar_exact};
+    use lockwright_contract::contract::{condvar, condvar_exact};
     type Culprit = broken::SwallowedNotification;
     let caught = std::panic::catch_unwind(|| {
         condvar_exact::timeouts_racing_with_notify_one_conserve_the_count::<Culprit, Futex>();
@@ -103,8 +103,8 @@ fn a_swallowed_notification_is_caught_by_the_condvar_contract() {
 #[cfg(not(miri))]
 #[test]
 fn a_touch_after_release_dies_in_the_unmap_contract() {
-    use lockwright_torture::contract::unmap;
-    use lockwright_torture::os::{Ended, in_child};
+    use lockwright_contract::contract::unmap;
+    use lockwright_contract::os::{Ended, in_child};
     let bodies = [
         unmap::a_blocked_next_owner_may_release_and_unmap::<broken::TouchAfterRelease>,
         unmap::a_spinning_next_owner_may_release_and_unmap::<broken::TouchAfterRelease>,

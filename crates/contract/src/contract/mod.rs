@@ -30,7 +30,7 @@ macro_rules! body {
         fn here() {}
         let name = std::any::type_name_of_val(&here);
         let name = name.strip_suffix("::here").unwrap_or(name);
-        name.strip_prefix("lockwright_torture::contract::").unwrap_or(name)
+        name.strip_prefix("lockwright_contract::contract::").unwrap_or(name)
     }};
 }
 use body;

@@ -1,7 +1,7 @@
 //! The reference lock keeps every claim that a lock without a queue can make.
 
-use lockwright_torture::reference::Futex;
-use lockwright_torture::{
+use lockwright_contract::reference::Futex;
+use lockwright_contract::{
     fork_contract, mutex_contract, process_life_contract, signal_contract, unmap_contract,
 };
 
