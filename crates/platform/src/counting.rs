@@ -214,8 +214,11 @@ impl Platform for Counting {
     fn cpu() -> u16 {
         ACTOR.get()
     }
-    fn node(_cpu: u16) -> u16 {
-        0
+    fn domain(me: &Me<Self>) -> u16 {
+        (me.slot().get() - 1) % Self::domains()
+    }
+    fn domains() -> u16 {
+        2
     }
     fn cpu_stamp(_cpu: u16) -> u32 {
         0

@@ -235,8 +235,16 @@ pub trait Platform: Sized + Copy + Send + Sync + 'static {
     /// The CPU the caller runs on, as far as it can be told cheaply; [`NO_CPU`] if it cannot.
     fn cpu() -> u16;
 
-    /// The NUMA node of a CPU; 0 where unknown.
-    fn node(cpu: u16) -> u16;
+    /// The domain that the caller runs in: CPUs of one NUMA node that share their last-level cache,
+    /// so that a line moves between them several times faster than to or from others. Below
+    /// [`domains`](Self::domains).
+    ///
+    /// The next call may say another: the caller moves. Who needs the same twice keeps it. Where a
+    /// CPU is not known, the answer is 0. Costs two loads natively.
+    fn domain(me: &Me<Self>) -> u16;
+
+    /// How many domains the CPUs make up that the process may use; never 0, always the same.
+    fn domains() -> u16;
 
     /// What was last seen of `cpu`: changes whenever a thread of this process enters a slow
     /// path on it. A holder of a lock that took it on `cpu` does not run (or does not get on)

@@ -165,8 +165,13 @@ impl Layout {
         core / self.cores_per_socket
     }
 
-    pub fn node_of_cpu(&self, cpu: usize) -> usize {
-        self.core(cpu) / self.cores_per_node
+    /// Cores that share a last-level cache and belong to one node.
+    pub fn domain(&self, cpu: usize) -> usize {
+        self.core(cpu) / self.cores_per_cluster
+    }
+
+    pub fn domains(&self) -> usize {
+        self.cores / self.cores_per_cluster
     }
 
     pub fn distance(&self, a: usize, b: usize) -> Distance {

@@ -405,8 +405,12 @@ impl Platform for Sim {
         with(|engine| engine.cpu())
     }
 
-    fn node(cpu: u16) -> u16 {
-        with(|engine| engine.layout.node_of_cpu(usize::from(cpu) % engine.layout.cpus) as u16)
+    fn domain(_me: &Me<Self>) -> u16 {
+        with(|engine| engine.layout.domain(usize::from(engine.cpu())) as u16)
+    }
+
+    fn domains() -> u16 {
+        with(|engine| engine.layout.domains() as u16)
     }
 
     fn cpu_stamp(cpu: u16) -> u32 {

@@ -152,26 +152,3 @@ fn affinity() -> Option<u32> {
     // SAFETY: CPU_COUNT reads the set.
     (r == 0).then(|| unsafe { libc::CPU_COUNT(&set) } as u32)
 }
-
-/// The NUMA node of `cpu`, 0 where the system does not tell. One directory look-up per CPU and
-/// process.
-pub(super) fn node(cpu: u16) -> u16 {
-    static NODES: [AtomicU32; CPUS] = [const { AtomicU32::new(0) }; CPUS];
-    let known = &NODES[cpu as usize % CPUS];
-    // Ordering: Relaxed, hint (looked up twice at worst; 0 is "unknown", node n is n + 1)
-    match known.load(Relaxed) {
-        0 => {
-            let node = look_up_node(cpu).unwrap_or(0);
-            // Ordering: Relaxed, hint (looked up twice at worst)
-            known.store(u32::from(node) + 1, Relaxed);
-            node
-        }
-        n => (n - 1) as u16,
-    }
-}
-
-fn look_up_node(cpu: u16) -> Option<u16> {
-    let dir = std::fs::read_dir(std::format!("/sys/devices/system/cpu/cpu{cpu}")).ok()?;
-    dir.filter_map(|entry| entry.ok()?.file_name().to_str()?.strip_prefix("node")?.parse().ok())
-        .next()
-}

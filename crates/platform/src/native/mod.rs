@@ -5,6 +5,7 @@
 //! | sleeping | futex on the token in the thread's record | none |
 //! | who am I | slot table, claimed at the first contended wait (`slots`) | none |
 //! | where am I | rseq area that glibc registers (`cpu`) | stale after migration |
+//! | which CPUs share a cache | sysfs, or `LOCKWRIGHT_TOPOLOGY` (`topology`) | as the first who asked saw it |
 //! | does the holder run | stamp per CPU ([`Native::cpu_stamp`]) | a preemption by a thread that never entered a slow path is not seen: then the deadline ends the wait |
 //! | asymmetric fence | `membarrier` (`membarrier`) | none; full fences where the kernel has none |
 //! | time | clock_gettime, time-stamp counter (`clock`) | counter calibrated to about 1 % |
@@ -19,6 +20,7 @@ mod slots;
 mod spin;
 #[cfg(not(miri))]
 mod start;
+mod topology;
 
 pub use membarrier::heavy_calls;
 pub use slots::{CAPACITY, SlotHoard, slots_in_use};
@@ -141,8 +143,12 @@ impl Platform for Native {
         cpu::current()
     }
 
-    fn node(cpu: u16) -> u16 {
-        cpu::node(cpu)
+    fn domain(me: &Me<Self>) -> u16 {
+        topology::domain(cpu::current(), me.slot())
+    }
+
+    fn domains() -> u16 {
+        topology::domains()
     }
 
     #[inline]

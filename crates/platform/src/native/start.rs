@@ -5,6 +5,7 @@ extern "C" fn constructor() {
     super::membarrier::register();
     super::cpu::find_rseq();
     super::cpu::count();
+    super::topology::note_environment();
     super::clock::calibrate();
     super::slots::make_key();
     super::fork::arm();
