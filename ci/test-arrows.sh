@@ -25,16 +25,17 @@ JSON
     printf 'expected "%s", got:\n%s\n' "$1" "$out"
 }
 
-forbid='#![forbid(unsafe_code)]'
+forbid='#![forbid(unsafe_code)]' deny='#![deny(unsafe_code)]'
 expect "" locks platform null "unsafe fn f() {}"
 expect "" locks contract '"dev"' ""
-expect "" sim platform null "$forbid // unsafe"
+expect "" workloads platform null "$forbid // unsafe"
 expect "platform -> locks: against the direction of the arrows" platform locks null ""
 expect "workloads -> lab: against the direction of the arrows" workloads lab null "$forbid"
 expect "locks -> contract: contract is for tests only" locks contract null ""
-expect "sim -> locks: not even in tests" sim locks '"dev"' "$forbid"
+expect "sim -> locks: not even in tests" sim locks '"dev"' "$deny"
 expect "new: new crate; say in ci/arrows.py what it may depend on" new locks '"dev"' "$forbid"
-expect "sim/src/lib.rs: no #![forbid(unsafe_code)]" sim platform null "// $forbid"
+expect "workloads/src/lib.rs: no #![forbid(unsafe_code)]" workloads platform null "// $forbid"
+expect "sim/src/lib.rs: no #![deny(unsafe_code)]" sim platform null "// $deny"
 expect "lab/src/lib.rs:2: unsafe outside capi, contract, locks, lockwright, peers, platform, preload" \
     lab sim null "$forbid"$'\nunsafe fn f() {}'
 echo "test-arrows: $failures failures"

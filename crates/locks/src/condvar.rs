@@ -1,6 +1,6 @@
 //! Condition variable in parking_lot's shape, whose `notify_all` makes no herd.
 //!
-//! *Algorithm*: waiters queue FIFO in a [contention record](crate::record) of the condition
+//! *Algorithm*: waiters queue FIFO in a contention record (module `record`) of the condition
 //! variable. `notify_all` wakes only the first and hands it the rest as a chain; that thread
 //! moves them to the wait queue of the mutex ("wait morphing"), where each is woken as the mutex
 //! comes to it. The condition variable itself never needs to know the mutex.
@@ -32,7 +32,7 @@ use lockwright_platform::{Me, Platform, Shield, Slot, Word, ZeroWord};
 
 use crate::events::{Event, inc};
 use crate::mutex::{Policy, RawMutex};
-use crate::record::{Guarded, Record, attach, ctl, my_state, node, state, waiter_state};
+use crate::record::{Guarded, Record, attach, ctl, my_state, node, state, waiter_state, word};
 
 /// Sleeps of a waiter that has no queue node: it returns, spuriously, after this.
 const NO_NODE_SLEEP_NS: u64 = 1_000_000;
@@ -137,14 +137,14 @@ impl<P: Platform> RawCondvar<P> {
     /// First of a batch: moves the others to the mutex, to be woken one by one.
     fn move_chain<W: Policy>(&self, me: &Me<P>, mutex: &RawMutex<P, W>) {
         // Ordering: Relaxed, sequence (written before the state, [condvar.notify]) (block)
-        let chain = &me.record().words[node::CHAIN];
+        let chain = &node::words(me.record())[node::CHAIN];
         let mut rest = Slot::new(chain.load(Relaxed) as u16).and_then(|first| mutex.requeue(first));
         // No record for them, or they will return with another mutex: then wake them all.
         while let Some(slot) = rest {
             // Ordering: Relaxed, sequence (written before the first one's state, [condvar.notify])
-            rest = Slot::new(P::thread_record(slot).words[node::CHAIN].load(Relaxed) as u16);
+            rest = Slot::new(word::<P>(slot, node::CHAIN).load(Relaxed) as u16);
             // Ordering: Relaxed, init (published by the state, [condvar.notify])
-            P::thread_record(slot).words[node::CHAIN].store(0, Relaxed);
+            word::<P>(slot, node::CHAIN).store(0, Relaxed);
             // Ordering: Release, [condvar.notify]: pairs with the loads in sleep()
             waiter_state::<P>(slot).store(state::NOTIFIED, Release);
             P::unpark(slot);
@@ -199,7 +199,7 @@ impl<P: Platform> RawCondvar<P> {
 
     /// Unlinks up to `most` waiters and chains them behind `first`.
     fn take_batch(&self, guarded: &Guarded<P>, first: Slot, most: usize) -> usize {
-        let chain = |slot: Slot| &P::thread_record(slot).words[node::CHAIN];
+        let chain = |slot: Slot| word::<P>(slot, node::CHAIN);
         let (mut last, mut count) = (first, 1);
         guarded.remove(first);
         while count < most

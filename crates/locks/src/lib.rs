@@ -2,7 +2,7 @@
 //!
 //! | module | algorithm |
 //! |---|---|
-//! | [`osq`] | cancellable MCS queue that admits one spinner at a time |
+//! | `osq` | cancellable MCS queue that admits one spinner at a time |
 //! | [`mutex`] | owner-word mutex: the product |
 //! | [`rwsem`] | reader-writer semaphore with every policy of the kernel's series |
 //! | [`biased`] | the same biased towards readers, who then write no shared line |
@@ -12,7 +12,7 @@
 //! | [`seqlock`] | a value in atomic words under a sequence counter |
 //! | [`seqlatch`] | two copies, for readers that may interrupt the writer |
 //! | [`plain`](mod@plain) | values that may be copied as words |
-//! | [`record`] | what only a contended lock needs, outside the lock: wait queue, OSQ tail, slice |
+//! | `record` | what only a contended lock needs, outside the lock: wait queue, OSQ tail, slice |
 //! | [`events`] | lock events: counted in slow paths, on lines of the counting thread's own |
 //!
 //! No algorithm knows which [`Platform`](lockwright_platform::Platform) it runs on.
@@ -24,10 +24,20 @@ pub mod condvar;
 pub mod count_mutex;
 pub mod events;
 pub mod mutex;
-pub mod osq;
 pub mod plain;
-pub mod record;
 pub mod rwsem;
 pub mod seqcount;
 pub mod seqlatch;
 pub mod seqlock;
+
+// Their functions trust their callers: private, but to the models.
+#[cfg(not(loom))]
+mod osq;
+#[cfg(loom)]
+#[allow(missing_docs)]
+pub mod osq;
+#[cfg(not(loom))]
+mod record;
+#[cfg(loom)]
+#[allow(missing_docs)]
+pub mod record;

@@ -10,7 +10,7 @@
 //! *Cost*: 2 bytes per lock, 2 words in the thread's record; one exchange and one CAS without
 //! contention. *Waiting*: spinning on the own node. *Node lifetime*: records are never freed; a
 //! node may be reused as soon as `lock` returned false or `unlock` returned, because both wait
-//! until no neighbour can write to it. *Checked by*: `tests/loom_osq.rs`.
+//! until no neighbour can write to it. *Checked by*: `tests/loom_osq.rs`, `osq/tests.rs`.
 //!
 //! ```text
 //! State of a node   next   slot of the successor, 0 = none known
@@ -42,11 +42,11 @@ use crate::record::node;
 pub type Tail<P> = <P as Platform>::Word<u16>;
 
 fn next<P: Platform>(record: &ThreadRecord<P>) -> &P::Word<u32> {
-    &record.words[node::OSQ_NEXT]
+    &node::words(record)[node::OSQ_NEXT]
 }
 
 fn prev<P: Platform>(record: &ThreadRecord<P>) -> &P::Word<u32> {
-    &record.words[node::OSQ_PREV]
+    &node::words(record)[node::OSQ_PREV]
 }
 
 /// In `prev`: there is no predecessor any more, the queue is mine.
@@ -205,3 +205,6 @@ fn unqueue<P: Platform>(tail: &Tail<P>, me: &Me<P>) -> bool {
     next(record::<P>(before)).store(after, Release);
     false
 }
+
+#[cfg(all(test, not(any(loom, miri))))]
+mod tests;

@@ -32,14 +32,23 @@ mod guard;
 mod queue;
 
 pub use crowd::join_spinners;
-pub(crate) use queue::Queue;
+pub(crate) use queue::{Queue, word};
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use lockwright_platform::{LockRecord, Me, Platform, RecordId, Slot, Word};
+use lockwright_platform::{LockWords, Me, Platform, RecordId, Slot, Word};
 
 /// Words of a thread record, by name.
 pub(crate) mod node {
+    use lockwright_platform::{Platform, THREAD_WORDS, ThreadRecord};
+
+    /// The words of a thread's node.
+    #[inline(always)]
+    pub fn words<P: Platform>(record: &ThreadRecord<P>) -> &[P::Word<u32>; THREAD_WORDS] {
+        // SAFETY: this crate alone reaches them, and changes each as the edges of its lock say (1).
+        unsafe { record.words() }
+    }
+
     pub const OSQ_NEXT: usize = 0;
     pub const OSQ_PREV: usize = 1;
     /// See [`super::state`].
@@ -106,7 +115,7 @@ pub mod ctl {
 #[derive(Copy, Clone)]
 pub struct Record<P: Platform> {
     id: RecordId,
-    words: &'static LockRecord<P>,
+    words: &'static LockWords<P>,
 }
 
 const GUARD: usize = 0;
@@ -130,7 +139,8 @@ impl<P: Platform> Record<P> {
     /// The record with this index.
     #[inline]
     pub fn at(id: RecordId) -> Self {
-        Record { id, words: P::lock_record(id) }
+        // SAFETY: this crate alone reaches them, and changes each as the edges below say (1).
+        Record { id, words: unsafe { P::lock_record(id).words() } }
     }
 
     /// The OSQ tail.
@@ -222,7 +232,8 @@ fn attach_new<P: Platform>(control: &P::Word<u32>) -> Option<Option<Guarded<'sta
     }
     guarded.drop_user();
     drop(guarded);
-    P::return_lock_record(id);
+    // SAFETY: claimed above for this lock, which did not take it (1).
+    unsafe { P::return_lock_record(id) };
     Some(None)
 }
 
@@ -309,7 +320,9 @@ impl<P: Platform> Guarded<'_, P> {
             // guard, that it is stale: [record.guard])
             control.fetch_and(ctl::LOCKED, Relaxed);
             drop(self);
-            P::return_lock_record(id);
+            // SAFETY: claimed for this lock, which has let go of it; nobody uses it any more, and who
+            // comes late finds, under the guard, that it is not the lock's (1).
+            unsafe { P::return_lock_record(id) };
         }
     }
 }
@@ -347,5 +360,5 @@ pub fn try_in_turn<P: Platform>(deadline: Option<u64>, attempt: impl Fn() -> boo
 
 /// The caller's own state word.
 pub fn my_state<P: Platform>(me: &Me<P>) -> &'static P::Word<u32> {
-    &me.record().words[node::STATE]
+    &node::words(me.record())[node::STATE]
 }

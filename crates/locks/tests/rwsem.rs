@@ -102,7 +102,8 @@ fn only_the_product_leaves_an_owner_word_that_is_right() {
 #[test]
 fn too_many_readers_are_refused() {
     fn refused<W: Policy>() {
-        let lock = RawRwLock::<Native, W>::with_count(count::READERS);
+        // SAFETY: this test stands for the readers (1).
+        let lock = unsafe { RawRwLock::<Native, W>::with_count(count::READERS) };
         assert!(!lock.try_read() && !lock.try_read_again() && !lock.try_write());
         assert!(!lock.read_until(Native::now() + 100_000));
         assert!(!lock.write_until(Native::now() + 100_000));
@@ -122,7 +123,8 @@ fn too_many_readers_are_refused() {
 fn nobody_tries_past_a_request() {
     fn refused<W: Policy>() {
         let flags = count::WAITERS | count::HANDOFF;
-        let lock = RawRwLock::<Native, W>::with_count(flags);
+        // SAFETY: nobody holds it (1).
+        let lock = unsafe { RawRwLock::<Native, W>::with_count(flags) };
         assert!(!lock.try_read() && !lock.try_write() && !lock.try_read_upgradable());
         assert_eq!(lock.count(), flags, "{}", W::NAME);
     }

@@ -2,12 +2,13 @@
 //!
 //! Other threads are played by a script: whenever the code under test would wait (spin, park,
 //! yield, sleep), the [script](on_wait) is called and acts for them, as another [actor](act_as).
-//! So every count is exact and repeatable. Nothing here is for use beside real threads.
+//! So every count is exact and repeatable. A lock is for the OS thread that used it first: where another
+//! waits for it, it panics.
 
 use std::boxed::Box;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::vec::Vec;
 
 use crate::{
@@ -31,13 +32,19 @@ pub struct Ops {
 
 type Script = Box<dyn FnMut()>;
 
-const RECORDS: usize = 8;
+const ACTORS: usize = 8;
 
+/// Of one OS thread.
 struct Tables {
-    threads: [ThreadRecord<Counting>; RECORDS],
-    locks: [LockRecord<Counting>; RECORDS],
+    threads: [ThreadRecord<Counting>; ACTORS],
+    /// Whether the actor is inside a lock operation.
+    busy: [Cell<bool>; ACTORS],
+    locks: RefCell<HashMap<u16, &'static LockRecord<Counting>>>,
     free: RefCell<Vec<u16>>,
 }
+
+/// The latest lock record's index: no two OS threads have the same.
+static LOCKS: AtomicU16 = AtomicU16::new(0);
 
 std::thread_local! {
     static OPS: RefCell<HashMap<usize, Ops>> = RefCell::default();
@@ -46,8 +53,9 @@ std::thread_local! {
     static NUMBER: Cell<u64> = const { Cell::new(0) };
     static TABLES: &'static Tables = Box::leak(Box::new(Tables {
         threads: std::array::from_fn(|_| ThreadRecord::new()),
-        locks: std::array::from_fn(|_| LockRecord::new()),
-        free: RefCell::new((1..RECORDS as u16).collect()),
+        busy: Default::default(),
+        locks: RefCell::default(),
+        free: RefCell::default(),
     }));
 }
 
@@ -100,7 +108,8 @@ impl<T: Scalar> CountingWord<T> {
     }
 }
 
-impl<T: Scalar> Word<T> for CountingWord<T> {
+// SAFETY: each operation is the atomic's own (1), and so is `new` (2).
+unsafe impl<T: Scalar> Word<T> for CountingWord<T> {
     fn new(value: T) -> Self {
         CountingWord(Word::new(value))
     }
@@ -132,7 +141,10 @@ impl<T: Scalar> Word<T> for CountingWord<T> {
     }
 }
 
-impl Platform for Counting {
+// SAFETY: words are the standard library's atomics (1); one OS thread plays all actors, each in a slot
+// of its own, where a flag admits one operation (2); the tables are leaked, and a lock record of another
+// OS thread's is not found (3); the free list is a list (4); the busy-waits load the words (5).
+unsafe impl Platform for Counting {
     type Word<T: Scalar> = CountingWord<T>;
 
     fn fence(_order: Ordering) {}
@@ -198,14 +210,21 @@ impl Platform for Counting {
         1
     }
     fn enter() -> Option<Me<Self>> {
-        Slot::new(ACTOR.get()).map(|slot| Me::new(slot, false))
+        let actor = ACTOR.get();
+        if TABLES.with(|t| t.busy[usize::from(actor)].replace(true)) {
+            return None;
+        }
+        // SAFETY: the actor's own slot, and the flag was down: no operation has it (1).
+        Slot::new(actor).map(|slot| unsafe { Me::new(slot, false) })
     }
-    fn leave(_slot: Slot, _borrowed: bool) {}
+    unsafe fn leave(slot: Slot, _borrowed: bool) {
+        TABLES.with(|t| t.busy[usize::from(slot.get())].set(false));
+    }
     fn here() -> Option<Slot> {
         Slot::new(ACTOR.get())
     }
     fn highest_slot() -> u16 {
-        RECORDS as u16 - 1
+        ACTORS as u16 - 1
     }
     fn number() -> u64 {
         NUMBER.set(NUMBER.get() + 1);
@@ -232,7 +251,7 @@ impl Platform for Counting {
     fn should_yield() -> bool {
         false
     }
-    fn shield(_on: bool) -> bool {
+    unsafe fn shield(_on: bool) -> bool {
         false
     }
     fn cpus() -> u32 {
@@ -245,12 +264,19 @@ impl Platform for Counting {
         TABLES.with(|t| &t.threads[slot.get() as usize])
     }
     fn lock_record(id: RecordId) -> &'static LockRecord<Self> {
-        TABLES.with(|t| &t.locks[id.get() as usize])
+        let record = TABLES.with(|t| t.locks.borrow().get(&id.get()).copied());
+        record.expect("a lock that another OS thread waits for or has waited for")
     }
     fn claim_lock_record() -> Option<RecordId> {
-        TABLES.with(|t| t.free.borrow_mut().pop()).and_then(Slot::new)
+        let id = TABLES.with(|t| t.free.borrow_mut().pop()).unwrap_or_else(|| {
+            // Ordering: Relaxed, hint (numbers differ; nothing else is told by them)
+            let id = LOCKS.fetch_add(1, Ordering::Relaxed).checked_add(1).expect("indices left");
+            TABLES.with(|t| t.locks.borrow_mut().insert(id, Box::leak(Box::default())));
+            id
+        });
+        Slot::new(id)
     }
-    fn return_lock_record(id: RecordId) {
+    unsafe fn return_lock_record(id: RecordId) {
         TABLES.with(|t| t.free.borrow_mut().push(id.get()));
     }
     fn count(_index: usize, _n: u64) {}

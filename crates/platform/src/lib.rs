@@ -23,7 +23,9 @@ mod record;
 mod until;
 mod word;
 
-pub use record::{CELL_IN_USE, CELLS, Cells, LOCK_WORDS, LockRecord, THREAD_WORDS, ThreadRecord};
+pub use record::{
+    CELL_IN_USE, CELLS, Cells, LOCK_WORDS, LockRecord, LockWords, THREAD_WORDS, ThreadRecord,
+};
 pub use until::{Holder, Pace, Spin, Spin2, Until, Wake};
 pub use word::{Scalar, Word, ZeroWord};
 
@@ -86,7 +88,11 @@ pub struct Me<P: Platform> {
 
 impl<P: Platform> Me<P> {
     /// For platform implementations: wraps a slot that [`Platform::leave`] will get back.
-    pub fn new(slot: Slot, borrowed: bool) -> Self {
+    ///
+    /// # Safety
+    ///
+    /// 1. The slot is the calling thread's, and no other `Me` of it exists.
+    pub unsafe fn new(slot: Slot, borrowed: bool) -> Self {
         Me { slot, borrowed, _here: core::marker::PhantomData }
     }
 
@@ -105,7 +111,8 @@ impl<P: Platform> Me<P> {
 
 impl<P: Platform> Drop for Me<P> {
     fn drop(&mut self) {
-        P::leave(self.slot, self.borrowed);
+        // SAFETY: ends the one operation that this value stands for (1).
+        unsafe { P::leave(self.slot, self.borrowed) };
     }
 }
 
@@ -118,20 +125,40 @@ impl<P: Platform> Shield<P> {
     /// Puts it up.
     #[inline]
     pub fn up() -> Self {
-        Shield(P::shield(true), core::marker::PhantomData)
+        // SAFETY: raises the flag (1).
+        Shield(unsafe { P::shield(true) }, core::marker::PhantomData)
     }
 }
 
 impl<P: Platform> Drop for Shield<P> {
     fn drop(&mut self) {
-        P::shield(self.0);
+        // SAFETY: an operation that was under way when this one began still is; one that has begun
+        // since has its own `Me` or `Shield`, which is dropped before (1).
+        unsafe { P::shield(self.0) };
     }
 }
 
 /// The world as a lock sees it. See the crate documentation for the implementations.
 ///
 /// All functions are static, so that a lock carries no handle and everything inlines.
-pub trait Platform: Sized + Copy + Send + Sync + 'static {
+///
+/// # Safety
+///
+/// Exclusion rests on an implementation, which promises:
+///
+/// 1. [`Word`](Self::Word) is atomic, with at least the orderings asked for; so are
+///    [`fence`](Self::fence), and the pair [`fence_light`](Self::fence_light) and
+///    [`fence_heavy`](Self::fence_heavy) as they say.
+/// 2. [`enter`](Self::enter) and [`here`](Self::here) name a slot that no other thread has; `enter`
+///    gives it to one operation at a time.
+/// 3. [`thread_record`](Self::thread_record) and [`lock_record`](Self::lock_record) name the same memory
+///    for the same index at all times, and other memory for another index. Only its owner's words of a
+///    thread record that was never used, or is used again, may be other than the last owner left them:
+///    then they are 0.
+/// 4. [`claim_lock_record`](Self::claim_lock_record) gives out no record that has not been
+///    [returned](Self::return_lock_record), and what happened to it before the return happens before.
+/// 5. The [busy-waits](Self::spin_while) return values that the words had, with the order asked for.
+pub unsafe trait Platform: Sized + Copy + Send + Sync + 'static {
     /// An atomic word over `T`, transparent over the value.
     type Word<T: Scalar>: Word<T>;
 
@@ -218,7 +245,11 @@ pub trait Platform: Sized + Copy + Send + Sync + 'static {
     fn enter() -> Option<Me<Self>>;
 
     /// Ends [`enter`](Self::enter); called by [`Me`] when dropped.
-    fn leave(slot: Slot, borrowed: bool);
+    ///
+    /// # Safety
+    ///
+    /// 1. The caller gives up the one `Me` of this slot, made with `borrowed`.
+    unsafe fn leave(slot: Slot, borrowed: bool);
 
     /// The caller's slot, if it has one that it keeps until it ends; claims none. In a signal
     /// handler the answer is the interrupted thread's.
@@ -269,7 +300,12 @@ pub trait Platform: Sized + Copy + Send + Sync + 'static {
     /// Tells signal handlers of this thread that it is inside a lock operation, or not any more;
     /// returns what they were told before. [`enter`](Self::enter) and [`leave`](Self::leave) do it
     /// too; see [`Shield`].
-    fn shield(on: bool) -> bool;
+    ///
+    /// # Safety
+    ///
+    /// 1. `on` is true, or no operation of this thread is under way that was not under way when the
+    ///    flag was raised.
+    unsafe fn shield(on: bool) -> bool;
 
     /// CPUs in the affinity mask.
     fn cpus() -> u32;
@@ -289,7 +325,11 @@ pub trait Platform: Sized + Copy + Send + Sync + 'static {
     fn claim_lock_record() -> Option<RecordId>;
 
     /// Gives a lock record back.
-    fn return_lock_record(id: RecordId);
+    ///
+    /// # Safety
+    ///
+    /// 1. The caller claimed it, and nobody changes its words any more as long as it is free.
+    unsafe fn return_lock_record(id: RecordId);
 
     /// Adds to one of the caller's counters; `index < COUNTERS`. Never a shared line.
     fn count(index: usize, n: u64);
@@ -307,3 +347,43 @@ pub trait Work: Platform {
 
 /// The value of [`Platform::cpu`] where the CPU is unknown.
 pub const NO_CPU: u16 = u16::MAX;
+
+/// Fault B5: two threads got into one section without a word of unsafe code, by way of records. Each of
+/// these must not compile.
+///
+/// ```compile_fail,E0133
+/// use lockwright_platform::{Native, Platform, Slot, Word};
+/// let record = Native::thread_record(Slot::new(1).unwrap());
+/// record.words()[0].store(1, std::sync::atomic::Ordering::Relaxed);
+/// ```
+/// ```compile_fail,E0133
+/// use lockwright_platform::{Native, Platform, Slot, Word};
+/// let record = Native::lock_record(Slot::new(1).unwrap());
+/// record.words().words[0].store(0, std::sync::atomic::Ordering::Relaxed);
+/// ```
+/// ```compile_fail,E0133
+/// use lockwright_platform::{Me, Native, Slot};
+/// let me = Me::<Native>::new(Slot::new(1).unwrap(), false);
+/// ```
+/// ```compile_fail,E0133
+/// use lockwright_platform::{Native, Platform, Slot};
+/// Native::leave(Slot::new(1).unwrap(), true);
+/// ```
+/// ```compile_fail,E0133
+/// use lockwright_platform::{Native, Platform, Slot};
+/// Native::return_lock_record(Slot::new(1).unwrap());
+/// ```
+/// ```compile_fail,E0133
+/// use lockwright_platform::{Native, Platform};
+/// Native::shield(false);
+/// ```
+/// ```compile_fail,E0200
+/// struct Never;
+/// impl lockwright_platform::Word<u8> for Never {}
+/// ```
+/// ```compile_fail,E0603
+/// struct Mine;
+/// impl lockwright_platform::word::sealed::Sealed for Mine {}
+/// ```
+#[cfg(doctest)]
+mod b05_safe_code_reaches_no_record {}

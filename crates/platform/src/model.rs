@@ -90,7 +90,11 @@ fn failed(until: &Until) -> bool {
     false
 }
 
-impl Platform for Model {
+// SAFETY: words and fences are loom's (1); a slot is the position of the thread's handle, and models
+// have no signal handlers (2); the tables live as long as the execution (3); the free list is under a
+// lock, outside the model, which orders nothing: the record's own wait lock does (4); the busy-waits
+// load the words (5).
+unsafe impl Platform for Model {
     type Word<T: Scalar> = T::Model;
 
     fn fence(order: Ordering) {
@@ -204,10 +208,11 @@ impl Platform for Model {
     }
 
     fn enter() -> Option<Me<Self>> {
-        Some(Me::new(my_slot(), false))
+        // SAFETY: the slot is this thread's, and its operations do not nest (1).
+        Some(unsafe { Me::new(my_slot(), false) })
     }
 
-    fn leave(_slot: Slot, _borrowed: bool) {}
+    unsafe fn leave(_slot: Slot, _borrowed: bool) {}
 
     fn here() -> Option<Slot> {
         Some(my_slot())
@@ -251,7 +256,7 @@ impl Platform for Model {
         false
     }
 
-    fn shield(_on: bool) -> bool {
+    unsafe fn shield(_on: bool) -> bool {
         false
     }
 
@@ -275,7 +280,7 @@ impl Platform for Model {
         state().free.pop().and_then(Slot::new)
     }
 
-    fn return_lock_record(id: RecordId) {
+    unsafe fn return_lock_record(id: RecordId) {
         state().free.push(id.get());
     }
 

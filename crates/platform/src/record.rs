@@ -24,6 +24,26 @@ impl<P: Platform> ThreadRecord<P> {
             cells: Cells { held: words(), tallies: words() },
         }
     }
+
+    /// The words of the algorithms, which others poll; 0 when the record is first used.
+    ///
+    /// # Safety
+    ///
+    /// 1. They are changed only as the protocol of the lock asks that the record's thread waits for.
+    #[inline(always)]
+    pub unsafe fn words(&self) -> &[P::Word<u32>; THREAD_WORDS] {
+        &self.words
+    }
+
+    /// The cells, 0 when the record is first used.
+    ///
+    /// # Safety
+    ///
+    /// 1. Only the record's own thread changes them.
+    #[inline(always)]
+    pub unsafe fn cells(&self) -> &Cells<P> {
+        &self.cells
+    }
 }
 
 impl<P: Platform> Default for ThreadRecord<P> {
@@ -35,7 +55,20 @@ impl<P: Platform> Default for ThreadRecord<P> {
 impl<P: Platform> LockRecord<P> {
     /// A record of zeroes, where a constant cannot be had.
     pub fn new() -> Self {
-        LockRecord { halves: words(), words: words(), wides: words(), next_free: Word::new(0) }
+        LockRecord {
+            words: LockWords { halves: words(), words: words(), wides: words() },
+            next_free: Word::new(0),
+        }
+    }
+
+    /// The words of the algorithms.
+    ///
+    /// # Safety
+    ///
+    /// 1. They are changed only as the protocol of the lock asks that the record serves.
+    #[inline(always)]
+    pub unsafe fn words(&self) -> &LockWords<P> {
+        &self.words
     }
 }
 
@@ -78,25 +111,29 @@ pub struct ThreadRecord<P: Platform> {
     pub(crate) parked: P::Word<u8>,
     /// Free-list link; 0 ends it.
     pub(crate) next_free: P::Word<u32>,
-    /// For the algorithms; 0 when the record is first used.
-    pub words: [P::Word<u32>; THREAD_WORDS],
+    pub(crate) words: [P::Word<u32>; THREAD_WORDS],
     pub(crate) counters: [P::Word<u64>; COUNTERS],
-    /// For the algorithms; 0 when the record is first used.
-    pub cells: Cells<P>,
+    pub(crate) cells: Cells<P>,
 }
 
 /// The bits of a cell that say it is in use.
 pub const CELL_IN_USE: u64 = 0x3f;
 
+/// The words of a lock record that are free for algorithms.
+#[repr(C)]
+pub struct LockWords<P: Platform> {
+    /// 16-bit words.
+    pub halves: [P::Word<u16>; 4],
+    /// 32-bit words.
+    pub words: [P::Word<u32>; LOCK_WORDS],
+    /// 64-bit words.
+    pub wides: [P::Word<u64>; 2],
+}
+
 /// The state that only a contended lock needs.
 #[repr(C, align(64))]
 pub struct LockRecord<P: Platform> {
-    /// 16-bit words for the algorithms.
-    pub halves: [P::Word<u16>; 4],
-    /// 32-bit words for the algorithms.
-    pub words: [P::Word<u32>; LOCK_WORDS],
-    /// 64-bit words for the algorithms.
-    pub wides: [P::Word<u64>; 2],
+    pub(crate) words: LockWords<P>,
     /// Free-list link; 0 ends it.
     pub(crate) next_free: P::Word<u32>,
 }
@@ -131,9 +168,11 @@ where
     P::Word<u64>: ZeroWord,
 {
     pub(crate) const ZERO: Self = LockRecord {
-        halves: [const { ZeroWord::ZERO }; 4],
-        words: [const { ZeroWord::ZERO }; LOCK_WORDS],
-        wides: [const { ZeroWord::ZERO }; 2],
+        words: LockWords {
+            halves: [const { ZeroWord::ZERO }; 4],
+            words: [const { ZeroWord::ZERO }; LOCK_WORDS],
+            wides: [const { ZeroWord::ZERO }; 2],
+        },
         next_free: ZeroWord::ZERO,
     };
 }

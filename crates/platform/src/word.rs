@@ -4,9 +4,21 @@ use core::fmt::Debug;
 use core::ops::{BitAnd, BitOr, Not};
 use core::sync::atomic::Ordering;
 
+mod sealed {
+    /// [`Scalar`](super::Scalar) is this crate's to implement: its words must be atomic.
+    pub trait Sealed {}
+}
+
 /// An unsigned integer that can live in a [`Word`].
 pub trait Scalar:
-    Copy + Eq + Debug + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self> + 'static
+    sealed::Sealed
+    + Copy
+    + Eq
+    + Debug
+    + BitAnd<Output = Self>
+    + BitOr<Output = Self>
+    + Not<Output = Self>
+    + 'static
 {
     /// The standard library's atomic over this type.
     type Native: Word<Self> + ZeroWord;
@@ -29,8 +41,13 @@ pub trait ZeroWord {
 }
 
 /// An atomic word. The operations are those of `core::sync::atomic`.
+///
+/// # Safety
+///
+/// 1. Every operation is atomic, with at least the ordering asked for.
+/// 2. What [`new`](Self::new) makes holds the value given.
 #[allow(missing_docs)]
-pub trait Word<T: Scalar>: Send + Sync {
+pub unsafe trait Word<T: Scalar>: Send + Sync {
     fn new(value: T) -> Self;
     fn load(&self, order: Ordering) -> T;
     fn store(&self, value: T, order: Ordering);
@@ -50,7 +67,8 @@ pub trait Word<T: Scalar>: Send + Sync {
 
 macro_rules! word {
     ($scalar:ty, $atomic:path) => {
-        impl Word<$scalar> for $atomic {
+        // SAFETY: each operation is the atomic's own (1), and so is `new` (2).
+        unsafe impl Word<$scalar> for $atomic {
             #[inline(always)]
             fn new(value: $scalar) -> Self {
                 <$atomic>::new(value)
@@ -106,6 +124,7 @@ macro_rules! scalar {
             #[allow(clippy::declare_interior_mutable_const)]
             const ZERO: Self = Self::new(0);
         }
+        impl sealed::Sealed for $scalar {}
         impl Scalar for $scalar {
             type Native = core::sync::atomic::$atomic;
             #[cfg(loom)]

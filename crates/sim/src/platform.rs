@@ -88,14 +88,18 @@ impl Records {
     fn reset(&mut self) {
         // Ordering: Relaxed throughout: one OS thread.
         for record in &self.threads {
-            record.words.iter().for_each(|word| word.0.store(0, Ordering::Relaxed));
-            let cells = record.cells.held.iter().chain(&record.cells.tallies);
+            // SAFETY: no machine is installed, so nobody waits for anything (1, 1).
+            let (words, cells) = unsafe { (record.words(), record.cells()) };
+            words.iter().for_each(|word| word.0.store(0, Ordering::Relaxed));
+            let cells = cells.held.iter().chain(&cells.tallies);
             cells.for_each(|word| word.0.store(0, Ordering::Relaxed));
         }
         for record in &self.locks {
-            record.halves.iter().for_each(|word| word.0.store(0, Ordering::Relaxed));
-            record.words.iter().for_each(|word| word.0.store(0, Ordering::Relaxed));
-            record.wides.iter().for_each(|word| word.0.store(0, Ordering::Relaxed));
+            // SAFETY: as above (1).
+            let words = unsafe { record.words() };
+            words.halves.iter().for_each(|word| word.0.store(0, Ordering::Relaxed));
+            words.words.iter().for_each(|word| word.0.store(0, Ordering::Relaxed));
+            words.wides.iter().for_each(|word| word.0.store(0, Ordering::Relaxed));
         }
         self.free_locks = (1..=self.locks.len() as u16).rev().collect();
     }
@@ -170,7 +174,8 @@ where
     const ZERO: Self = SimWord(<T::Native as ZeroWord>::ZERO);
 }
 
-impl<T: Scalar> Word<T> for SimWord<T> {
+// SAFETY: each operation is the atomic's own, done when the engine says (1); so is `new` (2).
+unsafe impl<T: Scalar> Word<T> for SimWord<T> {
     fn new(value: T) -> Self {
         SimWord(Word::new(value))
     }
@@ -235,7 +240,10 @@ fn index(slot: Slot) -> u16 {
     slot.get() - 1
 }
 
-impl Platform for Sim {
+// SAFETY: words are the standard library's atomics, and one OS thread plays all threads (1); a slot is the
+// thread's number, and a flag admits one operation (2); records are leaked, and kept in tables by number
+// (3); the free list is a list (4); the busy-waits load the words (5).
+unsafe impl Platform for Sim {
     type Word<T: Scalar> = SimWord<T>;
 
     const TELLS_RESCHED: bool = true;
@@ -378,11 +386,14 @@ impl Platform for Sim {
             let me = &mut engine.threads[usize::from(id)];
             let free = !me.inside && !me.shielded;
             me.inside |= free;
-            free.then(|| Slot::new(id + 1)).flatten().map(|slot| Me::new(slot, false))
+            free.then(|| Slot::new(id + 1)).flatten().map(|slot| {
+                // SAFETY: the running thread's own slot, inside no operation until now (1).
+                unsafe { Me::new(slot, false) }
+            })
         })
     }
 
-    fn leave(slot: Slot, _borrowed: bool) {
+    unsafe fn leave(slot: Slot, _borrowed: bool) {
         with(|engine| engine.threads[usize::from(index(slot))].inside = false);
     }
 
@@ -429,7 +440,7 @@ impl Platform for Sim {
         with(|engine| engine.should_yield())
     }
 
-    fn shield(on: bool) -> bool {
+    unsafe fn shield(on: bool) -> bool {
         with(|engine| {
             let me = usize::from(engine.current);
             std::mem::replace(&mut engine.threads[me].shielded, on)
@@ -474,7 +485,7 @@ impl Platform for Sim {
         claimed
     }
 
-    fn return_lock_record(id: RecordId) {
+    unsafe fn return_lock_record(id: RecordId) {
         RECORDS.with_borrow_mut(|records| records.free_locks.push(id.get()));
     }
 

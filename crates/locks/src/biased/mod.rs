@@ -61,7 +61,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use lockwright_platform::{CELL_IN_USE, CELLS, Cells, Platform, Slot, Word, ZeroWord};
 
 use crate::events::{Event, inc};
-use crate::record::node;
+use crate::record::{node, word};
 use crate::rwsem::{Policy, RawRwLock, count};
 
 /// The policy's name, as the command line knows it.
@@ -101,6 +101,12 @@ impl<P: Platform> Reading<P> {
     fn published(cell: &'static P::Word<u64>) -> Self {
         Reading { cell: Some(cell), _here: PhantomData }
     }
+}
+
+/// A thread's cells.
+fn cells<P: Platform>(slot: Slot) -> &'static Cells<P> {
+    // SAFETY: this module alone reaches them; a writer reads others' and changes none (1).
+    unsafe { P::thread_record(slot).cells() }
 }
 
 /// On a line of its own.
@@ -243,7 +249,7 @@ impl<P: Platform, W: Policy, const FIRST: u32> RawBiasedRwLock<P, W, FIRST> {
 
     #[inline(always)]
     fn publish(&self, bias: u64, slot: Slot) -> Option<Reading<P>> {
-        let cells = &P::thread_record(slot).cells;
+        let cells = cells::<P>(slot);
         // Locks that are read in turn mostly have different cells, so each keeps its tally.
         let index = (bias >> PERIOD_SHIFT) as usize % CELLS;
         let (cell, tally) = (&cells.held[index], &cells.tallies[index]);
@@ -301,7 +307,7 @@ impl<P: Platform, W: Policy, const FIRST: u32> RawBiasedRwLock<P, W, FIRST> {
         // Ordering: Relaxed, hint (a period does not end while the caller is in a cell with it)
         let bias = self.bias.0.load(Relaxed);
         let slot = P::here()?;
-        P::thread_record(slot).cells.held.iter().find_map(|cell| {
+        cells::<P>(slot).held.iter().find_map(|cell| {
             // Ordering: Relaxed, owner-only (the caller's own cell)
             let old = cell.load(Relaxed);
             let holds = old & CELL_IN_USE;
@@ -321,7 +327,7 @@ impl<P: Platform, W: Policy, const FIRST: u32> RawBiasedRwLock<P, W, FIRST> {
         let Some(slot) = P::here() else {
             return self.first_counted();
         };
-        let uncounted = &P::thread_record(slot).words[node::UNCOUNTED];
+        let uncounted = word::<P>(slot, node::UNCOUNTED);
         // Ordering: Relaxed, owner-only (the caller's own word) (block)
         match uncounted.load(Relaxed) {
             0 => self.sampled(uncounted),
@@ -337,7 +343,7 @@ impl<P: Platform, W: Policy, const FIRST: u32> RawBiasedRwLock<P, W, FIRST> {
     fn first_counted(&self) -> Reading<P> {
         drop(P::enter());
         if let Some(slot) = P::here() {
-            self.sampled(&P::thread_record(slot).words[node::UNCOUNTED]);
+            self.sampled(word::<P>(slot, node::UNCOUNTED));
         }
         Reading::COUNTED
     }

@@ -244,7 +244,7 @@ impl<P: Platform, W: Policy, const FIRST: u32> RawBiasedRwLock<P, W, FIRST> {
     /// Every thread's cells, with their tallies.
     fn cells() -> impl Iterator<Item = (&'static P::Word<u64>, &'static P::Word<u64>)> {
         let slots = (1..=P::highest_slot()).filter_map(Slot::new);
-        let cells = slots.map(|slot| &P::thread_record(slot).cells);
+        let cells = slots.map(|slot| super::cells::<P>(slot));
         cells.flat_map(|cells| cells.held.iter().zip(&cells.tallies))
     }
 

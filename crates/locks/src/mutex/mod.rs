@@ -6,7 +6,7 @@
 //! took the lock on; a hand-off is completed by the unlocking thread under the queue's guard, so
 //! there is no pick-up state; unlock is a plain store paired with a heavy fence of the waiter
 //! (policy [`Policy::ATOMIC_UNLOCK`]: one atomic operation); what only a contended lock needs
-//! lives in a [contention record](crate::record).
+//! lives in a contention record (module `record`).
 //!
 //! *Guarantees*: mutual exclusion; a first waiter asks for a hand-off [`Policy::HANDOFF_NS`] after
 //! it began to wait, or at the end of a slice, and gets the lock from the first unlock that begins

@@ -7,7 +7,7 @@ use lockwright_platform::{Me, Platform, Slot, Word};
 
 use super::{Policy, RawMutex};
 use crate::events::{Event, inc};
-use crate::record::{Record, attach, ctl, node, state, waiter_state};
+use crate::record::{Record, attach, ctl, node, state, waiter_state, word};
 
 impl<P: Platform, W: Policy> RawMutex<P, W> {
     /// The mutex's address, for comparison only.
@@ -20,12 +20,12 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     pub(crate) fn note_in(&self, me: &Me<P>) {
         for (word, half) in node::MUTEX.into_iter().zip(self.address()) {
             // Ordering: Relaxed, init (published by the guard, [record.guard])
-            me.record().words[word].store(half, Relaxed);
+            node::words(me.record())[word].store(half, Relaxed);
         }
     }
 
     fn is_noted_in(&self, slot: Slot) -> bool {
-        let words = &P::thread_record(slot).words;
+        let words = node::words(P::thread_record(slot));
         // Ordering: Relaxed, sequence (noted before the waiter queued, [record.guard])
         node::MUTEX.into_iter().zip(self.address()).all(|(w, half)| words[w].load(Relaxed) == half)
     }
@@ -40,7 +40,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         let (mut strangers, mut moved) = (None, 0);
         let mut rest = Some(first);
         while let Some(slot) = rest {
-            let chain = &P::thread_record(slot).words[node::CHAIN];
+            let chain = word::<P>(slot, node::CHAIN);
             // Ordering: Relaxed, sequence (written before the first one's state,
             // [condvar.notify], which the caller has acquired)
             rest = Slot::new(chain.load(Relaxed) as u16);

@@ -199,7 +199,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
 
     /// In a slice the first waiter takes the lock only if its owner left it alone.
     fn try_in_slice(&self, me: &Me<P>, record: Record<P>, first: &mut First) -> bool {
-        let lurk = &me.record().words[node::LURK];
+        let lurk = &node::words(me.record())[node::LURK];
         // Ordering: Relaxed, owner-only (the waiter's own word) (block)
         let memory = lurk.load(Relaxed);
         let idle = first.doze_ns != W::DOZE_NS && !self.is_locked();

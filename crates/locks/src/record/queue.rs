@@ -18,7 +18,7 @@ pub struct Queue<'a, P: Platform> {
 
 /// A word of a waiter's node.
 pub fn word<P: Platform>(slot: Slot, word: usize) -> &'static P::Word<u32> {
-    &P::thread_record(slot).words[word]
+    &node::words(P::thread_record(slot))[word]
 }
 
 /// The waiter behind `slot`.

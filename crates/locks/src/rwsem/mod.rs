@@ -18,7 +18,7 @@
 //! inheritance; use across processes. *Fork*: as the
 //! mutex; a reader of another thread that was just backing out stays in the child's count. *Poisoning*: none.
 //! *Cost*: 16 bytes; one atomic operation to lock and one to unlock, for readers and writers.
-//! *Waiting*: as the policy says; then asleep in the queue of the lock's [record](crate::record).
+//! *Waiting*: as the policy says; then asleep in the queue of the lock's `record`.
 //! *Checked by*: `tests/loom_rwsem.rs`, the reader-writer contract of `lockwright-contract`.
 //!
 //! ```text
@@ -143,12 +143,17 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
 
     /// An unlocked lock, where a constant cannot be had (the model checker).
     pub fn new() -> Self {
-        Self::with_count(0)
+        // SAFETY: nobody holds it (1).
+        unsafe { Self::with_count(0) }
     }
 
     /// For tests: a lock whose count word begins as `count`.
+    ///
+    /// # Safety
+    ///
+    /// 1. What the word says is true: so many hold the lock.
     #[doc(hidden)]
-    pub fn with_count(count: u64) -> Self {
+    pub unsafe fn with_count(count: u64) -> Self {
         RawRwLock {
             count: Word::new(count),
             owner: Word::new(0),

@@ -274,7 +274,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             super::policy::NEVER => u64::MAX,
             ns => P::ticks().saturating_add(P::ticks_of(ns)),
         };
-        let words = &me.record().words;
+        let words = node::words(me.record());
         // Ordering: Relaxed, init (published by the guard, [record.guard]) (block)
         words[node::RW_KIND].store(kind, Relaxed);
         words[node::RW_SAW_BIT].store(seen_owner & owner::NONSPINNABLE, Relaxed);

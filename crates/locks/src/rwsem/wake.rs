@@ -9,7 +9,7 @@ use super::count::{HANDOFF, LOCKED, READ_FAIL, READER, READERS, UPGRADABLE, WAIT
 use super::policy::NEVER;
 use super::{Policy, RawRwLock, kind, owner};
 use crate::events::{Event, inc};
-use crate::record::{Guarded, Record, ctl, node, state, waiter_state};
+use crate::record::{Guarded, Record, ctl, node, state, waiter_state, word};
 
 /// Who may be woken.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -50,9 +50,9 @@ impl WakeList {
 }
 
 /// What a waiter's node says of it. Written by the waiter before it queues; read under the guard.
-pub(super) fn word_of<P: Platform>(slot: Slot, word: usize) -> u32 {
+pub(super) fn word_of<P: Platform>(slot: Slot, index: usize) -> u32 {
     // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-    P::thread_record(slot).words[word].load(Relaxed)
+    word::<P>(slot, index).load(Relaxed)
 }
 
 pub(super) fn is_writer<P: Platform>(slot: Slot) -> bool {
@@ -65,7 +65,7 @@ const KNOWS: u32 = 1 << 31;
 
 /// Notes whether the writer in `slot` knows that it is first. Under the guard.
 pub(super) fn knows_it_is_first<P: Platform>(slot: Slot, knows: bool) {
-    let word = &P::thread_record(slot).words[node::RW_SAW_BIT];
+    let word = word::<P>(slot, node::RW_SAW_BIT);
     // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
     let others = word.load(Relaxed) & !KNOWS;
     word.store(others | if knows { KNOWS } else { 0 }, Relaxed);

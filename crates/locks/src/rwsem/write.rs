@@ -243,7 +243,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// A writer that found spinning forbidden keeps it so for readers (P11).
     fn stay_forbidden(&self, me: &Me<P>) {
         // Ordering: Relaxed, owner-only (the caller's own word)
-        let saw = me.record().words[node::RW_SAW_BIT].load(Relaxed);
+        let saw = node::words(me.record())[node::RW_SAW_BIT].load(Relaxed);
         if Self::S.sticky_reader_bit && saw != 0 {
             // Ordering: Relaxed, hint (an update may be lost, race 17)
             self.owner.fetch_or(owner::RD_NONSPINNABLE, Relaxed);

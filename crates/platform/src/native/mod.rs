@@ -36,7 +36,11 @@ use crate::{
 #[derive(Copy, Clone, Debug)]
 pub struct Native;
 
-impl Platform for Native {
+// SAFETY: words are the standard library's atomics, fences its fences and membarrier (1); slots are
+// claimed from a pool and kept in thread-local storage, where a flag admits one operation (2); the
+// tables are static (3), the pool of lock records gives each out once and publishes its words
+// ([slots.free], 4); the busy-waits load the words (5).
+unsafe impl Platform for Native {
     type Word<T: Scalar> = T::Native;
 
     #[inline(always)]
@@ -119,7 +123,7 @@ impl Platform for Native {
         slots::enter()
     }
 
-    fn leave(slot: Slot, borrowed: bool) {
+    unsafe fn leave(slot: Slot, borrowed: bool) {
         slots::leave(slot, borrowed);
     }
 
@@ -186,7 +190,7 @@ impl Platform for Native {
         cpu::allowed()
     }
 
-    fn shield(on: bool) -> bool {
+    unsafe fn shield(on: bool) -> bool {
         slots::shield(on)
     }
 
@@ -209,7 +213,7 @@ impl Platform for Native {
         slots::claim_lock_record()
     }
 
-    fn return_lock_record(id: RecordId) {
+    unsafe fn return_lock_record(id: RecordId) {
         slots::return_lock_record(id);
     }
 

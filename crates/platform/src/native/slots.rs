@@ -259,7 +259,8 @@ pub(super) fn enter() -> Option<Me<Native>> {
         return None;
     }
     let me = match my_slot() {
-        Some(slot) => Some(Me::new(slot, false)),
+        // SAFETY: the slot is this thread's, and the flag was down: no operation has it (1).
+        Some(slot) => Some(unsafe { Me::new(slot, false) }),
         None => first_slot(),
     };
     if me.is_none() {
@@ -277,7 +278,8 @@ fn first_slot() -> Option<Me<Native>> {
     if keeps {
         HERE.with(|here| here.slot.set(slot.get()));
     }
-    Some(Me::new(slot, !keeps))
+    // SAFETY: taken for this thread just now (1).
+    Some(unsafe { Me::new(slot, !keeps) })
 }
 
 pub(super) fn leave(slot: Slot, borrowed: bool) {
@@ -346,8 +348,9 @@ pub(super) fn forget_others() {
     for id in LOCK_POOL.used() {
         let record = lock_record(id);
         // Ordering: Relaxed, owner-only (a forked child has one thread) (block)
-        record.halves.iter().for_each(|word| word.store(0, Relaxed));
-        record.words.iter().for_each(|word| word.store(0, Relaxed));
-        record.wides.iter().for_each(|word| word.store(0, Relaxed));
+        let words = &record.words;
+        words.halves.iter().for_each(|word| word.store(0, Relaxed));
+        words.words.iter().for_each(|word| word.store(0, Relaxed));
+        words.wides.iter().for_each(|word| word.store(0, Relaxed));
     }
 }

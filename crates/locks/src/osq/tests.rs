@@ -1,11 +1,12 @@
 //! What the model cannot show of the OSQ: leaving a predecessor that does not run.
-#![cfg(not(any(loom, miri)))]
+extern crate std;
 
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering::Relaxed};
 use std::thread;
 
-use lockwright_locks::osq;
 use lockwright_platform::{Native, Platform, Until};
+
+use crate::osq;
 
 /// Race 4: a FIFO of spinners stalls behind one that is not running.
 #[test]
