@@ -7,7 +7,7 @@ use lockwright_lab::disturbance::{self, Mark};
 use lockwright_lab::machine::Machine;
 use lockwright_lab::results::{Header, SCHEMA_VERSION, Tool};
 use lockwright_lab::run::RunError;
-use lockwright_workloads::mutex_bench::Interrupt;
+use lockwright_workloads::harness::Interrupt;
 
 use crate::args::ReportArgs;
 use crate::failure::{Failure, exit};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use lockwright_workloads::mutex_bench::{Interrupt, Usage};
+use lockwright_workloads::harness::{Interrupt, Usage};
 use procfs::CurrentSI;
 
 /// Share of the machine's CPU time above which others are worth a warning.

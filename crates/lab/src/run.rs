@@ -5,9 +5,8 @@ use std::io;
 use std::time::Duration;
 
 use lockwright::events::{Counts, snapshot};
-use lockwright_workloads::mutex_bench::{
-    Interrupt, LatencyReport, RoundReport, RoundSpec, Waits, loop_overhead,
-};
+use lockwright_workloads::harness::{Interrupt, Waits};
+use lockwright_workloads::mutex_bench::{LatencyReport, RoundReport, RoundSpec, loop_overhead};
 
 use crate::plan::{Measure, Plan, Step};
 

@@ -1,6 +1,7 @@
 //! From what was measured to what it says.
 
-use lockwright_workloads::mutex_bench::{RoundReport, Usage};
+use lockwright_workloads::harness::Usage;
+use lockwright_workloads::mutex_bench::RoundReport;
 
 use crate::plan::{Cell, Plan};
 use crate::registry::{Kind, Subject};

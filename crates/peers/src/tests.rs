@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use lockwright_workloads::mutex_bench::{
-    BenchMutex, Interrupt, MutexBench, Rhythm, RoundSpec, Runner,
-};
+use lockwright_workloads::harness::Interrupt;
+use lockwright_workloads::mutex_bench::{BenchMutex, MutexBench, Rhythm, RoundSpec, Runner};
 use lockwright_workloads::rw_bench::{BenchRwLock, Mix, Percent, RwBench, RwRunner, RwSpec};
 use lockwright_workloads::seq_bench::{BenchSeq, SeqBench, SeqRunner, SeqSpec, WriteEvery};
 

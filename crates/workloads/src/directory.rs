@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use lockwright_platform::Platform;
 
-use crate::rw_bench::{BenchRwLock, Draw};
+use crate::harness::Draw;
+use crate::rw_bench::BenchRwLock;
 
 /// Whose lock an operation takes, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

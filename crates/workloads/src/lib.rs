@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod directory;
+pub mod harness;
 pub mod locktorture;
 pub mod mutex_bench;
 pub mod node_mask;

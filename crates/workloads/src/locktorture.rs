@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use lockwright_platform::{Platform, Word};
 
+use crate::harness::Draw;
 use crate::mutex_bench::BenchMutex;
-use crate::rw_bench::Draw;
 
 /// What each writer does over and over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

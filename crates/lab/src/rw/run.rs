@@ -1,7 +1,8 @@
 //! Carrying out a plan.
 
 use lockwright::events::{Counts, snapshot};
-use lockwright_workloads::mutex_bench::{Interrupt, loop_overhead};
+use lockwright_workloads::harness::Interrupt;
+use lockwright_workloads::mutex_bench::loop_overhead;
 use lockwright_workloads::rw_bench::RwReport;
 
 use super::plan::{RwMeasure, RwPlan};

@@ -1,6 +1,6 @@
 //! From what was measured to what it says.
 
-use lockwright_workloads::mutex_bench::Usage;
+use lockwright_workloads::harness::Usage;
 use lockwright_workloads::rw_bench::{Mix, RwReport, RwThread};
 
 use super::plan::{RwCell, RwPlan};

@@ -1,6 +1,6 @@
 //! Carrying out a plan.
 
-use lockwright_workloads::mutex_bench::Interrupt;
+use lockwright_workloads::harness::Interrupt;
 use lockwright_workloads::node_mask::FaultReport;
 use lockwright_workloads::seq_bench::{SeqReport, WriteEvery};
 

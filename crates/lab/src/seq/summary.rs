@@ -1,6 +1,6 @@
 //! From what was measured to what it says.
 
-use lockwright_workloads::mutex_bench::Waits;
+use lockwright_workloads::harness::Waits;
 use lockwright_workloads::node_mask::FaultReport;
 use lockwright_workloads::seq_bench::{SeqReport, WriteEvery};
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use lockwright_workloads::mutex_bench::{ThreadReport, Usage};
+use lockwright_workloads::harness::Usage;
+use lockwright_workloads::mutex_bench::ThreadReport;
 
 use super::*;
 use crate::plan::Pace;

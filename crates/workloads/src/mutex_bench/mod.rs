@@ -17,16 +17,12 @@ mod round;
 mod solo;
 mod spec;
 mod subject;
-pub(crate) mod team;
-mod usage;
 
-pub use latency::{LatencyReport, Waits};
+pub use latency::LatencyReport;
 pub use round::{RoundReport, ThreadReport, sections};
 pub use solo::loop_overhead;
 pub use spec::{Rhythm, RoundSpec};
 pub use subject::{BenchMutex, LockApi, MutexBench, NoLock, Runner};
-pub use team::Interrupt;
-pub use usage::Usage;
 
 #[cfg(test)]
 mod tests;

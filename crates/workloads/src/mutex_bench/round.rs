@@ -8,7 +8,8 @@ use crossbeam_utils::CachePadded;
 
 use lockwright_platform::{Native, Work};
 
-use super::{BenchMutex, Interrupt, Rhythm, RoundSpec, Usage, team};
+use super::{BenchMutex, Rhythm, RoundSpec};
+use crate::harness::{Interrupt, Usage, team};
 
 /// What one thread did in a round.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +40,7 @@ pub(super) fn throughput<M: BenchMutex>(
 ) -> io::Result<RoundReport> {
     let mutex = CachePadded::new(M::new());
     let stop = CachePadded::new(AtomicBool::new(false));
-    let team = team::run(spec.threads, spec.time, &stop, interrupt, || {
+    let team = team::run(spec.threads, spec.time, &stop, interrupt, |_| {
         // Ordering: Relaxed: a hint, looked at again after the next section.
         sections::<_, Native>(&*mutex, spec.rhythm, |_| stop.load(Ordering::Relaxed))
     })?;

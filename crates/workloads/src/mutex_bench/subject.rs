@@ -5,7 +5,8 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::{Interrupt, LatencyReport, RoundReport, RoundSpec, latency, round, solo};
+use super::{LatencyReport, RoundReport, RoundSpec, latency, round, solo};
+use crate::harness::Interrupt;
 
 /// A mutex over a `u64`, as a user of that lock would declare it.
 ///

@@ -3,14 +3,14 @@
 use std::hint::black_box;
 use std::io;
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
 use lockwright_platform::Platform;
 
 use super::{NodeSet, Nodes, Protection, Task, allocate};
-use crate::mutex_bench::{Interrupt, team};
+use crate::harness::{Interrupt, team};
 use crate::seq_bench::{Paced, WriteEvery};
 
 /// Bytes that a fault clears.
@@ -84,11 +84,9 @@ impl<G: Protection, P: Platform> Faults for FaultRunner<G, P> {
         let pages = u32::try_from(spec.clients).unwrap_or(u32::MAX).saturating_add(1);
         let nodes = Nodes::<P>::new(&NODES, pages);
         let stop = CachePadded::new(AtomicBool::new(false));
-        let next = AtomicUsize::new(0);
         let writers = usize::from(spec.write_every != WriteEvery::Never);
-        let team = team::run(spec.clients + writers, spec.time, &stop, interrupt, || {
-            // Ordering: Relaxed: each member gets a number of its own.
-            match tasks.get(next.fetch_add(1, Relaxed)) {
+        let team = team::run(spec.clients + writers, spec.time, &stop, interrupt, |number| {
+            match tasks.get(number) {
                 Some(task) => client::<G, P>(task, &nodes, &stop),
                 None => writer::<G, P>(&tasks, spec.write_every, &stop),
             }

@@ -11,13 +11,13 @@ use std::hint::black_box;
 use std::io;
 use std::marker::PhantomData;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
 use lockwright_platform::{Native, Work};
 
-use crate::mutex_bench::{Interrupt, Usage, team};
+use crate::harness::{Draw, Interrupt, Usage, team};
 
 #[cfg(test)]
 mod tests;
@@ -253,10 +253,7 @@ impl<L: BenchRwLock> RwBench for RwRunner<L> {
     fn round(&self, spec: &RwSpec, interrupt: &Interrupt) -> io::Result<RwReport> {
         let lock = CachePadded::new(L::new());
         let stop = CachePadded::new(AtomicBool::new(false));
-        let ticket = AtomicUsize::new(0);
-        let team = team::run(spec.threads, spec.time, &stop, interrupt, || {
-            // Ordering: Relaxed: a number for each thread.
-            let id = ticket.fetch_add(1, Relaxed);
+        let team = team::run(spec.threads, spec.time, &stop, interrupt, |id| {
             let body = RwBody {
                 readers: spec.percent_of(id),
                 block: spec.mix.block(),
@@ -266,12 +263,10 @@ impl<L: BenchRwLock> RwBench for RwRunner<L> {
                 seed: id as u64,
             };
             // Ordering: Relaxed: the stop is a hint.
-            (id, sections::<_, Native>(&*lock, body, |_| stop.load(Relaxed)))
+            sections::<_, Native>(&*lock, body, |_| stop.load(Relaxed))
         })?;
-        let mut members = team.members;
-        members.sort_by_key(|((id, _), _)| *id);
-        let threads: Vec<_> =
-            members.into_iter().map(|((_, done), usage)| RwThread { usage, ..done }).collect();
+        let members = team.members.into_iter();
+        let threads: Vec<_> = members.map(|(done, usage)| RwThread { usage, ..done }).collect();
         let writes: u64 = threads.iter().map(|thread| thread.writes).sum();
         let torn: u64 = threads.iter().map(|thread| thread.torn).sum();
         // Ordering: Relaxed: the threads have been joined.
@@ -329,7 +324,7 @@ pub fn sections<L: BenchRwLock, K: Work>(
     // Ordering: Relaxed throughout: the lock orders the counter.
     loop {
         let reads = match u64::from(body.block) {
-            0 => draw.part() < body.readers.0,
+            0 => draw.below(Percent::ALL) < body.readers.0,
             block => (done.reads + done.writes) % block < body.readers.of(block),
         };
         if reads {
@@ -358,27 +353,5 @@ impl RwThread {
     /// Reads in which the counter changed: somebody wrote beside the reader.
     pub fn torn(&self) -> u64 {
         self.torn
-    }
-}
-
-/// Parts of [`Percent::ALL`] at random, cheaply: xorshift, and the high bits of a product.
-pub(crate) struct Draw(u64);
-
-impl Draw {
-    pub(crate) fn new(seed: u64) -> Self {
-        Draw((seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    #[inline(always)]
-    fn part(&mut self) -> u32 {
-        self.below(Percent::ALL)
-    }
-
-    #[inline(always)]
-    pub(crate) fn below(&mut self, end: u32) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (((self.0 >> 32) * u64::from(end)) >> 32) as u32
     }
 }

@@ -82,7 +82,7 @@ fn blocks_are_so_many_reads_and_then_writes() {
 #[test]
 fn draws_are_about_what_was_asked() {
     let mut draw = Draw::new(3);
-    let below = (0..100_000).filter(|_| draw.part() < Percent::whole(90).0).count();
+    let below = (0..100_000).filter(|_| draw.below(Percent::ALL) < Percent::whole(90).0).count();
     assert!((89_000..91_000).contains(&below), "{below}");
 }
 

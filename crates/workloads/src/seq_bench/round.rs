@@ -2,13 +2,13 @@
 
 use std::hint::black_box;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
 
 use super::{BenchSeq, Paced, Value, WriteEvery};
-use crate::mutex_bench::{Interrupt, Waits, team};
+use crate::harness::{Interrupt, Waits, team};
 
 /// Reads between two looks whether the round is over.
 const BATCH: u64 = 32;
@@ -51,13 +51,12 @@ enum Member {
 pub(super) fn round<S: BenchSeq>(spec: &SeqSpec, interrupt: &Interrupt) -> io::Result<SeqReport> {
     let subject = CachePadded::new(S::new(spec.readers));
     let stop = CachePadded::new(AtomicBool::new(false));
-    let next = AtomicUsize::new(0);
     let writers = usize::from(spec.write_every != WriteEvery::Never);
-    let team = team::run(spec.readers + writers, spec.time, &stop, interrupt, || {
-        // Ordering: Relaxed: each member gets a number of its own.
-        match next.fetch_add(1, Relaxed) {
-            number if number < spec.readers => reader(&*subject, number, &stop),
-            _ => Member::Writer(writer(&*subject, spec.write_every, &stop)),
+    let team = team::run(spec.readers + writers, spec.time, &stop, interrupt, |number| {
+        if number < spec.readers {
+            reader(&*subject, number, &stop)
+        } else {
+            Member::Writer(writer(&*subject, spec.write_every, &stop))
         }
     })?;
     let mut report = SeqReport {

@@ -9,7 +9,7 @@ use lockwright_locks::seqcount::SeqCount;
 use lockwright_platform::{Platform, Spin, Until, Word};
 
 use super::round::{self, SeqReport, SeqSpec};
-use crate::mutex_bench::Interrupt;
+use crate::harness::Interrupt;
 
 /// What is read and written; all words are equal.
 pub type Value = [u64; 4];

@@ -6,7 +6,7 @@ use std::time::Duration;
 use lockwright_platform::Native;
 
 use super::*;
-use crate::mutex_bench::Interrupt;
+use crate::harness::Interrupt;
 
 struct Works(RwLock<Value>);
 

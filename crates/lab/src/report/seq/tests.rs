@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lockwright_workloads::mutex_bench::Waits;
+use lockwright_workloads::harness::Waits;
 use lockwright_workloads::node_mask::FaultReport;
 use lockwright_workloads::seq_bench::{SeqReport, WriteEvery};
 

@@ -85,3 +85,22 @@ impl Add for Usage {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn usage_grows_with_work() {
+        let before = Usage::of_this_thread();
+        let began = Instant::now();
+        // The kernel counts CPU time in steps: go on until it has moved.
+        while (Usage::of_this_thread() - before).cpu() == Duration::ZERO {
+            crate::work::pause(10_000);
+            assert!(began.elapsed() < Duration::from_secs(60));
+        }
+        assert!(Usage::of_this_process().cpu() >= Usage::of_this_thread().cpu());
+    }
+}

@@ -1,60 +1,18 @@
-//! Starting threads together, stopping them together, and being interrupted in between.
+//! Starting threads together, and stopping them together.
 
 use std::env;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::Usage;
+use super::interrupt::guard;
+use super::{Interrupt, Usage};
 
 /// Stack of a measured thread in bytes, unless `RUST_MIN_STACK` gives another: the loops need
 /// little, and there may be thousands.
 const STACK_BYTES: usize = 256 * 1024;
-
-/// Tells a running measurement to end early. Shared with whoever handles signals.
-#[derive(Debug, Default)]
-pub struct Interrupt {
-    raised: Mutex<bool>,
-    changed: Condvar,
-}
-
-impl Interrupt {
-    /// An interrupt nobody has raised.
-    pub const fn new() -> Self {
-        Interrupt { raised: Mutex::new(false), changed: Condvar::new() }
-    }
-
-    /// Ends the running round and lets no other start. True if it had been raised before.
-    pub fn raise(&self) -> bool {
-        let before = std::mem::replace(&mut *guard(&self.raised), true);
-        self.changed.notify_all();
-        before
-    }
-
-    /// Whether it has been raised.
-    pub fn is_raised(&self) -> bool {
-        *guard(&self.raised)
-    }
-
-    /// Sleeps for `time` or until raised; true if raised.
-    ///
-    /// One sleep, not a poll: the measured threads want the CPUs for themselves.
-    pub fn sleep(&self, time: Duration) -> bool {
-        let raised = guard(&self.raised);
-        let (raised, _) = self
-            .changed
-            .wait_timeout_while(raised, time, |raised| !*raised)
-            .unwrap_or_else(PoisonError::into_inner);
-        *raised
-    }
-}
-
-/// A flag or a count is whole whatever happened to the thread that held the lock.
-fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Where the threads wait until all are there.
 ///
@@ -115,36 +73,37 @@ pub(crate) struct TeamReport<R> {
     pub elapsed: Duration,
     /// The interrupt was raised before `time` had passed.
     pub cut_short: bool,
-    /// Each thread's result and what its body used.
+    /// Each thread's result and what its body used, in the order of their numbers.
     pub members: Vec<(R, Usage)>,
 }
 
-/// Runs `body` on `threads` threads from a common start until `time` has passed or the
+/// Runs `body`, told its number from 0 on, on `threads` threads from a common start until `time` has passed or the
 /// interrupt is raised; then `stop` is set, which the body must look at.
 pub(crate) fn run<R: Send>(
     threads: usize,
     time: Duration,
     stop: &AtomicBool,
     interrupt: &Interrupt,
-    body: impl Fn() -> R + Sync,
+    body: impl Fn(usize) -> R + Sync,
 ) -> io::Result<TeamReport<R>> {
     let gate = Gate::new(threads);
-    let member = || {
+    let member = |number| {
         gate.pass().then(|| {
             let began = Instant::now();
             let before = Usage::of_this_thread();
-            let result = body();
+            let result = body(number);
             (began, result, Usage::of_this_thread() - before)
         })
     };
     thread::scope(|scope| {
         let mut handles = Vec::with_capacity(threads);
-        for _ in 0..threads {
+        for number in 0..threads {
             let mut builder = thread::Builder::new();
             if env::var_os("RUST_MIN_STACK").is_none() {
                 builder = builder.stack_size(STACK_BYTES);
             }
-            match builder.spawn_scoped(scope, member) {
+            let member = &member;
+            match builder.spawn_scoped(scope, move || member(number)) {
                 Ok(handle) => handles.push(handle),
                 Err(error) => {
                     gate.call_off();
