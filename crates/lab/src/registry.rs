@@ -4,8 +4,8 @@
 //! wrapped in [`LockApi`]; any other implements
 //! [`BenchMutex`].
 
-use lockwright::study::{AfterX86, Before, RawCountMutex};
-use lockwright::{Kernel, Latency, RawMutex, Slice, SliceAtomic};
+use lockwright::stages::{AfterX86, Before, Kernel, RawCountMutex};
+use lockwright::{Latency, RawMutex, RawMutexWith, SliceAtomic};
 use lockwright_peers as peers;
 use lockwright_workloads::mutex_bench::{BenchMutex, LockApi, MutexBench, NoLock, Runner};
 use serde::{Deserialize, Serialize};
@@ -66,14 +66,14 @@ const fn subject<M: BenchMutex + 'static>(
 ///
 /// The one place where they are listed; everything else follows from it.
 static OWN: &[Subject] = &[
-    subject::<LockApi<RawMutex<Slice>>>("lockwright", Kind::Own, "the default policy"),
-    subject::<LockApi<RawMutex<Kernel>>>("lockwright-kernel", Kind::Own, "the kernel's policy"),
-    subject::<LockApi<RawMutex<Latency>>>(
+    subject::<LockApi<RawMutex>>("lockwright", Kind::Own, "the default policy"),
+    subject::<LockApi<RawMutexWith<Kernel>>>("lockwright-kernel", Kind::Own, "the kernel's policy"),
+    subject::<LockApi<RawMutexWith<Latency>>>(
         "lockwright-latency",
         Kind::Own,
         "the policy with a short longest wait",
     ),
-    subject::<LockApi<RawMutex<SliceAtomic>>>(
+    subject::<LockApi<RawMutexWith<SliceAtomic>>>(
         "lockwright-atomic",
         Kind::Own,
         "the default policy with an atomic unlock",

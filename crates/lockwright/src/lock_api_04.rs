@@ -1,25 +1,21 @@
-//! The same mutex for crates that are on `lock_api` 0.4.
+//! The same mutex for crates that are on `lock_api` 0.4: [`RawMutex`] speaks both.
 
 use std::time::{Duration, Instant};
 
 use lock_api_04::{GuardNoSend, RawMutex as _, RawMutexFair, RawMutexTimed};
-use lockwright_locks::mutex::{self, Policy, Slice};
-use lockwright_platform::Native;
+use lockwright_locks::mutex::Policy;
 
-use crate::mutex::{deadline_at, deadline_in};
-
-/// A mutex without data, to be used through `lock_api::Mutex` of 0.4.
-pub struct RawMutex<W: Policy = Slice>(mutex::RawMutex<Native, W>);
+use crate::raw::{RawMutex, RawMutexWith, deadline_at, deadline_in};
 
 /// A mutex with the default policy behind `lock_api` 0.4.
-pub type Mutex<T> = lock_api_04::Mutex<RawMutex<Slice>, T>;
+pub type Mutex<T> = lock_api_04::Mutex<RawMutex, T>;
 /// The guard of a [`Mutex`].
-pub type MutexGuard<'a, T> = lock_api_04::MutexGuard<'a, RawMutex<Slice>, T>;
+pub type MutexGuard<'a, T> = lock_api_04::MutexGuard<'a, RawMutex, T>;
 
 // SAFETY: as for lock_api 0.5 (see `crate::RawMutex`).
-unsafe impl<W: Policy> lock_api_04::RawMutex for RawMutex<W> {
+unsafe impl<W: Policy> lock_api_04::RawMutex for RawMutexWith<W> {
     #[allow(clippy::declare_interior_mutable_const)]
-    const INIT: Self = RawMutex(mutex::RawMutex::INIT);
+    const INIT: Self = Self::INIT;
 
     type GuardMarker = GuardNoSend;
 
@@ -46,7 +42,7 @@ unsafe impl<W: Policy> lock_api_04::RawMutex for RawMutex<W> {
 }
 
 // SAFETY: as for lock_api 0.5.
-unsafe impl<W: Policy> RawMutexFair for RawMutex<W> {
+unsafe impl<W: Policy> RawMutexFair for RawMutexWith<W> {
     #[inline]
     unsafe fn unlock_fair(&self) {
         // SAFETY: the caller holds the mutex (lock_api's contract), and `&self` keeps it alive.
@@ -55,7 +51,7 @@ unsafe impl<W: Policy> RawMutexFair for RawMutex<W> {
 }
 
 // SAFETY: as for lock_api 0.5.
-unsafe impl<W: Policy> RawMutexTimed for RawMutex<W> {
+unsafe impl<W: Policy> RawMutexTimed for RawMutexWith<W> {
     type Duration = Duration;
     type Instant = Instant;
 

@@ -1,105 +1,37 @@
-//! The mutex behind `lock_api` 0.5.
+//! The mutexes by name.
 
-use std::time::{Duration, Instant};
+use lockwright_locks::mutex::{Latency, SliceAtomic};
 
-use lock_api::GuardNoSend;
-use lockwright_locks::mutex::{self, Policy, Slice};
-use lockwright_platform::{Native, Platform};
+use crate::raw::{RawMutex, RawMutexWith};
 
-/// A mutex without data, to be used through [`lock_api::Mutex`].
-///
-/// Guards are not `Send`: an owner is known by the CPU it runs on, and the last owner by its
-/// thread.
-pub struct RawMutex<W: Policy = Slice>(mutex::RawMutex<Native, W>);
-
-impl<W: Policy> RawMutex<W> {
-    pub(crate) fn inner(&self) -> &mutex::RawMutex<Native, W> {
-        &self.0
-    }
+/// Names a mutex and its guards.
+macro_rules! mutex_names {
+    ($(#[$doc:meta])* $mutex:ident, $guard:ident, $mapped:ident<$($policy:ident)?>: $raw:ty) => {
+        $(#[$doc])*
+        pub type $mutex<T $(, $policy)?> = lock_api::Mutex<$raw, T>;
+        #[doc = concat!("The guard of a [`", stringify!($mutex), "`].")]
+        pub type $guard<'a, T $(, $policy)?> = lock_api::MutexGuard<'a, $raw, T>;
+        #[doc = concat!("The guard of a part of what a [`", stringify!($mutex), "`] protects.")]
+        pub type $mapped<'a, T $(, $policy)?> = lock_api::MappedMutexGuard<'a, $raw, T>;
+    };
 }
 
-/// The platform's clock at `timeout` from now; `None` when that is too far to be counted.
-pub(crate) fn deadline_in(timeout: Duration) -> Option<u64> {
-    Native::now().checked_add(u64::try_from(timeout.as_nanos()).ok()?)
+mutex_names! {
+    /// A mutex with the default policy, [`Slice`](crate::Slice).
+    Mutex, MutexGuard, MappedMutexGuard<>: RawMutex
 }
 
-/// The platform's clock at `at`; a time that has passed is now.
-pub(crate) fn deadline_at(at: Instant) -> Option<u64> {
-    deadline_in(at.saturating_duration_since(Instant::now()))
+mutex_names! {
+    /// A mutex whose longest wait is short.
+    LatencyMutex, LatencyMutexGuard, MappedLatencyMutexGuard<>: RawMutexWith<Latency>
 }
 
-impl<W: Policy> RawMutex<W> {
-    #[inline]
-    fn lock_by(&self, deadline: Option<u64>) -> bool {
-        match deadline {
-            Some(deadline) => self.0.lock_until(deadline),
-            None => {
-                self.0.lock();
-                true
-            }
-        }
-    }
+mutex_names! {
+    /// A mutex that may be freed under its own lock.
+    AtomicMutex, AtomicMutexGuard, MappedAtomicMutexGuard<>: RawMutexWith<SliceAtomic>
 }
 
-// SAFETY: `lockwright_locks::mutex::RawMutex` keeps mutual exclusion between an acquisition and
-// the unlock, and publishes the section from one to the next ([mutex.lock], [mutex.grant]).
-unsafe impl<W: Policy> lock_api::RawMutex for RawMutex<W> {
-    #[allow(clippy::declare_interior_mutable_const)]
-    const INIT: Self = RawMutex(mutex::RawMutex::INIT);
-
-    type Guard = GuardNoSend;
-
-    #[inline]
-    fn lock(&self) -> GuardNoSend {
-        self.0.lock();
-        GuardNoSend::new()
-    }
-
-    #[inline]
-    fn try_lock(&self) -> Option<GuardNoSend> {
-        self.0.try_lock().then(GuardNoSend::new)
-    }
-
-    #[inline]
-    unsafe fn unlock(&self, _guard: GuardNoSend) {
-        // SAFETY: the caller holds the mutex (lock_api's contract); unless W unlocks atomically,
-        // `&self` keeps it alive for the call.
-        unsafe { self.0.unlock() }
-    }
-
-    #[inline]
-    fn is_locked(&self) -> bool {
-        self.0.is_locked()
-    }
-}
-
-// SAFETY: unlock_fair releases the mutex to the first waiter, or as unlock does.
-unsafe impl<W: Policy> lock_api::RawMutexFair for RawMutex<W> {
-    #[inline]
-    unsafe fn unlock_fair(&self, _guard: GuardNoSend) {
-        // SAFETY: the caller holds the mutex (lock_api's contract), and `&self` keeps it alive.
-        unsafe { self.0.unlock_fair() }
-    }
-}
-
-// SAFETY: a timed lock that returns a guard has acquired the mutex as lock() does.
-unsafe impl<W: Policy> lock_api::RawMutexTimed for RawMutex<W> {
-    type Duration = Duration;
-    type Instant = Instant;
-
-    #[inline]
-    fn try_lock_for(&self, timeout: Duration) -> Option<GuardNoSend> {
-        if self.0.try_lock() {
-            return Some(GuardNoSend::new());
-        }
-        self.lock_by(deadline_in(timeout)).then(GuardNoSend::new)
-    }
-
-    #[inline]
-    fn try_lock_until(&self, timeout: Instant) -> Option<GuardNoSend> {
-        if self.0.try_lock() {
-            return Some(GuardNoSend::new());
-        }
-        self.lock_by(deadline_at(timeout)).then(GuardNoSend::new)
-    }
+mutex_names! {
+    /// A mutex with the policy `W`.
+    MutexWith, MutexGuardWith, MappedMutexGuardWith<W>: RawMutexWith<W>
 }

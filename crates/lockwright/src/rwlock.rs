@@ -1,285 +1,80 @@
-//! The reader-writer lock behind `lock_api` 0.5.
+//! The reader-writer locks by name.
 
-use std::time::{Duration, Instant};
+use crate::raw::{RawBiasedRwLock, RawBiasedRwLockWith, RawRwLock, RawRwLockWith};
 
-use lock_api::GuardNoSend;
-use lockwright_locks::rwsem::{self, Policy, Standard};
-use lockwright_platform::Native;
+/// Names a reader-writer lock and its guards: of a reader, a writer, an upgradable reader, and of
+/// parts of what the first two protect.
+macro_rules! rwlock_names {
+    (
+        $(#[$doc:meta])*
+        $lock:ident, $read:ident, $write:ident, $upgradable:ident, $mapped_read:ident, $mapped_write:ident
+            <$($policy:ident)?>: $raw:ty
+    ) => {
+        $(#[$doc])*
+        pub type $lock<T $(, $policy)?> = lock_api::RwLock<$raw, T>;
+        #[doc = concat!("The guard of a reader of a [`", stringify!($lock), "`].")]
+        pub type $read<'a, T $(, $policy)?> = lock_api::RwLockReadGuard<'a, $raw, T>;
+        #[doc = concat!("The guard of a writer of a [`", stringify!($lock), "`].")]
+        pub type $write<'a, T $(, $policy)?> = lock_api::RwLockWriteGuard<'a, $raw, T>;
+        #[doc = concat!("The guard of a reader of a [`", stringify!($lock), "`] that may become its writer.")]
+        pub type $upgradable<'a, T $(, $policy)?> =
+            lock_api::RwLockUpgradableReadGuard<'a, $raw, T>;
+        #[doc = concat!("The guard of a reader of a part of what a [`", stringify!($lock), "`] protects.")]
+        pub type $mapped_read<'a, T $(, $policy)?> = lock_api::MappedRwLockReadGuard<'a, $raw, T>;
+        #[doc = concat!("The guard of a writer of a part of what a [`", stringify!($lock), "`] protects.")]
+        pub type $mapped_write<'a, T $(, $policy)?> = lock_api::MappedRwLockWriteGuard<'a, $raw, T>;
+    };
+}
 
-use crate::mutex::{deadline_at, deadline_in};
-
-/// A reader-writer lock without data, to be used through [`lock_api::RwLock`].
-///
-/// 16 bytes: the count word that every call writes, the owner word that the holder writes, and the
-/// index of what only a contended lock needs. All three lie on one cache line, since whoever writes
-/// one has just written another; data that are written under the lock may well share it, data that
-/// are only read should not.
-///
-/// Guards are not `Send`: an owner is known by the CPU it runs on.
-pub struct RawRwLock<W: Policy = Standard>(rwsem::RawRwLock<Native, W>);
-
-impl<W: Policy> RawRwLock<W> {
-    #[inline]
-    fn read_by(&self, deadline: Option<u64>) -> bool {
-        match deadline {
-            Some(at) => self.0.try_read() || self.0.read_until(at),
-            None => {
-                self.0.read();
-                true
-            }
-        }
-    }
-
-    #[inline]
-    fn write_by(&self, deadline: Option<u64>) -> bool {
-        match deadline {
-            Some(at) => self.0.write_until(at),
-            None => {
-                self.0.write();
-                true
-            }
-        }
-    }
-
-    fn upgradable_by(&self, deadline: Option<u64>) -> bool {
-        match deadline {
-            Some(at) => self.0.read_upgradable_until(at),
-            None => {
-                self.0.read_upgradable();
-                true
-            }
-        }
-    }
-
-    /// # Safety
+rwlock_names! {
+    /// A reader-writer lock.
     ///
-    /// The caller holds the lock for upgradable reading.
-    unsafe fn upgrade_by(&self, deadline: Option<u64>) -> bool {
-        // SAFETY: passes on this function's contract.
-        unsafe {
-            match deadline {
-                Some(at) => self.0.upgrade_until(at),
-                None => {
-                    self.0.upgrade();
-                    true
-                }
-            }
-        }
-    }
+    /// ```
+    /// use lockwright::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+    ///
+    /// let scores = RwLock::new(vec![3, 5]);
+    /// {
+    ///     let first = scores.read();
+    ///     let second = scores.read();
+    ///     assert_eq!(first[0] + second[1], 8);
+    /// }
+    /// let mut changing = scores.write();
+    /// changing.push(8);
+    /// let reading: RwLockReadGuard<_> = RwLockWriteGuard::downgrade(changing);
+    /// assert_eq!(reading.len(), 3);
+    /// ```
+    RwLock, RwLockReadGuard, RwLockWriteGuard, RwLockUpgradableReadGuard,
+    MappedRwLockReadGuard, MappedRwLockWriteGuard<>: RawRwLock
 }
 
-// SAFETY: `lockwright_locks::rwsem::RawRwLock` keeps writers from everybody and publishes each
-// section to the next ([rwsem.write], [rwsem.read], [rwsem.grant]).
-unsafe impl<W: Policy> lock_api::RawRwLock for RawRwLock<W> {
-    #[allow(clippy::declare_interior_mutable_const)]
-    const INIT: Self = RawRwLock(rwsem::RawRwLock::INIT);
-
-    type SharedGuard = GuardNoSend;
-    type ExclusiveGuard = GuardNoSend;
-
-    #[inline]
-    fn lock_shared(&self) -> GuardNoSend {
-        self.0.read();
-        GuardNoSend::new()
-    }
-
-    #[inline]
-    fn try_lock_shared(&self) -> Option<GuardNoSend> {
-        self.0.try_read().then(GuardNoSend::new)
-    }
-
-    #[inline]
-    unsafe fn unlock_shared(&self, _guard: GuardNoSend) {
-        // SAFETY: the caller holds the lock for reading (lock_api's contract), and `&self` keeps
-        // it alive for the call.
-        unsafe { self.0.unlock_read() }
-    }
-
-    #[inline]
-    fn lock_exclusive(&self) -> GuardNoSend {
-        self.0.write();
-        GuardNoSend::new()
-    }
-
-    #[inline]
-    fn try_lock_exclusive(&self) -> Option<GuardNoSend> {
-        self.0.try_write().then(GuardNoSend::new)
-    }
-
-    #[inline]
-    unsafe fn unlock_exclusive(&self, _guard: GuardNoSend) {
-        // SAFETY: the caller holds the lock for writing (lock_api's contract), and `&self` keeps
-        // it alive for the call.
-        unsafe { self.0.unlock_write() }
-    }
-
-    #[inline]
-    fn is_locked(&self) -> bool {
-        self.0.is_locked()
-    }
-
-    #[inline]
-    fn is_locked_exclusive(&self) -> bool {
-        self.0.is_locked_exclusive()
-    }
+rwlock_names! {
+    /// A [`RwLock`] biased towards readers: for data that are read a thousand times and more for
+    /// each write.
+    ///
+    /// A reader then writes no line that other readers write, so readers do not slow each other
+    /// down; a writer that comes meanwhile takes some microseconds more. Where writes are more
+    /// frequent the bias stays off and the lock is a [`RwLock`] of 128 bytes.
+    ///
+    /// ```
+    /// use lockwright::BiasedRwLock;
+    ///
+    /// static ROUTES: BiasedRwLock<Vec<(u8, u8)>> = BiasedRwLock::new(Vec::new());
+    /// ROUTES.write().push((1, 7));
+    /// assert_eq!(ROUTES.read().len(), 1);
+    /// ```
+    BiasedRwLock, BiasedRwLockReadGuard, BiasedRwLockWriteGuard, BiasedRwLockUpgradableReadGuard,
+    MappedBiasedRwLockReadGuard, MappedBiasedRwLockWriteGuard<>: RawBiasedRwLock
 }
 
-// SAFETY: the fair unlocks release the caller's hold to the first waiters, or as the others do.
-unsafe impl<W: Policy> lock_api::RawRwLockFair for RawRwLock<W> {
-    unsafe fn unlock_shared_fair(&self, _guard: GuardNoSend) {
-        // SAFETY: the caller holds the lock for reading (lock_api's contract).
-        unsafe { self.0.unlock_read_fair() }
-    }
-
-    unsafe fn unlock_exclusive_fair(&self, _guard: GuardNoSend) {
-        // SAFETY: the caller holds the lock for writing (lock_api's contract).
-        unsafe { self.0.unlock_write_fair() }
-    }
+rwlock_names! {
+    /// A [`RwLock`] with the policy `W`.
+    RwLockWith, RwLockReadGuardWith, RwLockWriteGuardWith, RwLockUpgradableReadGuardWith,
+    MappedRwLockReadGuardWith, MappedRwLockWriteGuardWith<W>: RawRwLockWith<W>
 }
 
-// SAFETY: the writer becomes a reader in one step; no writer gets in between.
-unsafe impl<W: Policy> lock_api::RawRwLockDowngrade for RawRwLock<W> {
-    unsafe fn downgrade(&self, guard: GuardNoSend) -> GuardNoSend {
-        // SAFETY: the caller holds the lock for writing (lock_api's contract).
-        unsafe { self.0.downgrade() };
-        guard
-    }
-}
-
-// SAFETY: a timed call that returns a guard has acquired the lock as the others do.
-unsafe impl<W: Policy> lock_api::RawRwLockTimed for RawRwLock<W> {
-    type Duration = Duration;
-    type Instant = Instant;
-
-    fn try_lock_shared_for(&self, timeout: Duration) -> Option<GuardNoSend> {
-        self.read_by(deadline_in(timeout)).then(GuardNoSend::new)
-    }
-
-    fn try_lock_shared_until(&self, timeout: Instant) -> Option<GuardNoSend> {
-        self.read_by(deadline_at(timeout)).then(GuardNoSend::new)
-    }
-
-    fn try_lock_exclusive_for(&self, timeout: Duration) -> Option<GuardNoSend> {
-        self.write_by(deadline_in(timeout)).then(GuardNoSend::new)
-    }
-
-    fn try_lock_exclusive_until(&self, timeout: Instant) -> Option<GuardNoSend> {
-        self.write_by(deadline_at(timeout)).then(GuardNoSend::new)
-    }
-}
-
-// SAFETY: an upgradable reader excludes writers and its like, and becomes the writer when no
-// other reader is left and nobody has been in between.
-unsafe impl<W: Policy> lock_api::RawRwLockUpgrade for RawRwLock<W> {
-    type UpgradableGuard = GuardNoSend;
-
-    fn lock_upgradable(&self) -> GuardNoSend {
-        self.0.read_upgradable();
-        GuardNoSend::new()
-    }
-
-    fn try_lock_upgradable(&self) -> Option<GuardNoSend> {
-        self.0.try_read_upgradable().then(GuardNoSend::new)
-    }
-
-    unsafe fn unlock_upgradable(&self, _guard: GuardNoSend) {
-        // SAFETY: the caller holds the lock for upgradable reading (lock_api's contract).
-        unsafe { self.0.unlock_upgradable() }
-    }
-
-    unsafe fn upgrade(&self, guard: GuardNoSend) -> GuardNoSend {
-        // SAFETY: the caller holds the lock for upgradable reading (lock_api's contract).
-        unsafe { self.0.upgrade() };
-        guard
-    }
-
-    unsafe fn try_upgrade(&self, guard: GuardNoSend) -> Result<GuardNoSend, GuardNoSend> {
-        // SAFETY: the caller holds the lock for upgradable reading (lock_api's contract).
-        if unsafe { self.0.try_upgrade() } { Ok(guard) } else { Err(guard) }
-    }
-}
-
-// SAFETY: as RawRwLockUpgrade and RawRwLockDowngrade.
-unsafe impl<W: Policy> lock_api::RawRwLockUpgradeDowngrade for RawRwLock<W> {
-    unsafe fn downgrade_upgradable(&self, guard: GuardNoSend) -> GuardNoSend {
-        // SAFETY: the caller holds the lock for upgradable reading (lock_api's contract).
-        unsafe { self.0.downgrade_upgradable() };
-        guard
-    }
-
-    unsafe fn downgrade_to_upgradable(&self, guard: GuardNoSend) -> GuardNoSend {
-        // SAFETY: the caller holds the lock for writing (lock_api's contract).
-        unsafe { self.0.downgrade_to_upgradable() };
-        guard
-    }
-}
-
-// SAFETY: as RawRwLockUpgrade; until a deadline.
-unsafe impl<W: Policy> lock_api::RawRwLockUpgradeTimed for RawRwLock<W> {
-    fn try_lock_upgradable_for(&self, timeout: Duration) -> Option<GuardNoSend> {
-        self.upgradable_by(deadline_in(timeout)).then(GuardNoSend::new)
-    }
-
-    fn try_lock_upgradable_until(&self, timeout: Instant) -> Option<GuardNoSend> {
-        self.upgradable_by(deadline_at(timeout)).then(GuardNoSend::new)
-    }
-
-    unsafe fn try_upgrade_for(
-        &self,
-        guard: GuardNoSend,
-        timeout: Duration,
-    ) -> Result<GuardNoSend, GuardNoSend> {
-        // SAFETY: the caller holds the lock for upgradable reading (lock_api's contract).
-        if unsafe { self.upgrade_by(deadline_in(timeout)) } { Ok(guard) } else { Err(guard) }
-    }
-
-    unsafe fn try_upgrade_until(
-        &self,
-        guard: GuardNoSend,
-        timeout: Instant,
-    ) -> Result<GuardNoSend, GuardNoSend> {
-        // SAFETY: the caller holds the lock for upgradable reading (lock_api's contract).
-        if unsafe { self.upgrade_by(deadline_at(timeout)) } { Ok(guard) } else { Err(guard) }
-    }
-}
-
-/// Reading a lock that the thread may be reading already.
-///
-/// `read` of a second guard can deadlock: it waits behind a writer that waits for the first.
-/// These do not; in return writers may wait longer, so use them only where it cannot be avoided.
-pub trait RecursiveRead {
-    /// The reader's guard.
-    type Guard<'a>
-    where
-        Self: 'a;
-
-    /// Locks for reading; does not wait for queued writers while anybody reads.
-    fn read_recursive(&self) -> Self::Guard<'_>;
-
-    /// The same; `None` if a writer holds the lock, or nobody reads and others wait.
-    fn try_read_recursive(&self) -> Option<Self::Guard<'_>>;
-}
-
-impl<W: Policy, T: ?Sized> RecursiveRead for lock_api::RwLock<RawRwLock<W>, T> {
-    type Guard<'a>
-        = lock_api::RwLockReadGuard<'a, RawRwLock<W>, T>
-    where
-        Self: 'a;
-
-    fn read_recursive(&self) -> Self::Guard<'_> {
-        // SAFETY: the raw lock is acquired for reading on the next line, and `raw` is not used to
-        // unlock.
-        unsafe {
-            self.raw().0.read_again();
-            self.make_read_guard_unchecked(GuardNoSend::new())
-        }
-    }
-
-    fn try_read_recursive(&self) -> Option<Self::Guard<'_>> {
-        // SAFETY: a guard is made only if the raw lock was acquired for reading.
-        unsafe {
-            let got = self.raw().0.try_read_again();
-            got.then(|| self.make_read_guard_unchecked(GuardNoSend::new()))
-        }
-    }
+rwlock_names! {
+    /// A [`BiasedRwLock`] with the policy `W`.
+    BiasedRwLockWith, BiasedRwLockReadGuardWith, BiasedRwLockWriteGuardWith,
+    BiasedRwLockUpgradableReadGuardWith, MappedBiasedRwLockReadGuardWith,
+    MappedBiasedRwLockWriteGuardWith<W>: RawBiasedRwLockWith<W>
 }

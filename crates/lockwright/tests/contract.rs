@@ -2,20 +2,20 @@
 //! runs this file too; `policies.rs` holds the rest.
 #![cfg(not(loom))]
 
-use lockwright::{RawCondvar, RawMutex, Slice, SliceAtomic};
+use lockwright::{RawCondvar, RawMutex, RawMutexWith, SliceAtomic};
 use lockwright_contract::{
     condvar_contract, fork_contract, mutex_contract, signal_contract, unmap_contract,
 };
 
-mutex_contract!(slice, RawMutex<Slice>, timed, fair);
-mutex_contract!(slice_atomic, RawMutex<SliceAtomic>, timed, fair);
+mutex_contract!(slice, RawMutex, timed, fair);
+mutex_contract!(slice_atomic, RawMutexWith<SliceAtomic>, timed, fair);
 
-condvar_contract!(condvar, RawCondvar<Slice>, exact);
+condvar_contract!(condvar, RawCondvar, exact);
 
-unmap_contract!(unmap_atomic, RawMutex<SliceAtomic>);
+unmap_contract!(unmap_atomic, RawMutexWith<SliceAtomic>);
 
-fork_contract!(fork, RawMutex<Slice>);
-fork_contract!(fork_atomic, RawMutex<SliceAtomic>);
+fork_contract!(fork, RawMutex);
+fork_contract!(fork_atomic, RawMutexWith<SliceAtomic>);
 
-signal_contract!(signal, RawMutex<Slice>);
-signal_contract!(signal_atomic, RawMutex<SliceAtomic>);
+signal_contract!(signal, RawMutex);
+signal_contract!(signal_atomic, RawMutexWith<SliceAtomic>);

@@ -2,14 +2,13 @@
 //! bias stays off, and with the bias back after every second read. Miri runs this file too.
 #![cfg(not(loom))]
 
-use lockwright::RawBiasedRwLock;
-use lockwright::rwlock_policy::Standard;
+use lockwright::{RawBiasedRwLock, RawBiasedRwLockWith, Standard};
 use lockwright_contract::{WriteSide, fork_contract, mutex_contract, rwlock_contract};
 
 /// Biased as often as can be.
-type Eager = RawBiasedRwLock<Standard, 0>;
+type Eager = RawBiasedRwLockWith<Standard, 0>;
 
-rwlock_contract!(standard, RawBiasedRwLock<Standard>);
+rwlock_contract!(standard, RawBiasedRwLock);
 rwlock_contract!(eager, Eager);
 mutex_contract!(eager_writers, WriteSide<Eager>, timed, fair);
 fork_contract!(fork, WriteSide<Eager>);
@@ -146,9 +145,9 @@ mod own {
     #[test]
     fn the_bias_comes_after_a_run_of_reads_and_goes_with_a_write() {
         let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let raw = lockwright::rwlock_bias::RawBiasedRwLock::<
+        let raw = lockwright::stages::rwlock_bias::RawBiasedRwLock::<
             lockwright_platform::Native,
-            lockwright::rwlock_policy::Standard,
+            lockwright::Standard,
             5,
         >::new();
         let read = |times| {

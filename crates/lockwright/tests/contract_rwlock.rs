@@ -3,12 +3,11 @@
 #![cfg(not(loom))]
 
 use lockwright::RawRwLock;
-use lockwright::rwlock_policy::Standard;
 use lockwright_contract::{WriteSide, fork_contract, mutex_contract, rwlock_contract};
 
-rwlock_contract!(standard, RawRwLock<Standard>);
-mutex_contract!(standard_writers, WriteSide<RawRwLock<Standard>>, timed, fair);
-fork_contract!(fork, WriteSide<RawRwLock<Standard>>);
+rwlock_contract!(standard, RawRwLock);
+mutex_contract!(standard_writers, WriteSide<RawRwLock>, timed, fair);
+fork_contract!(fork, WriteSide<RawRwLock>);
 
 mod own {
     use lockwright::{RecursiveRead, RwLock};
@@ -19,7 +18,7 @@ mod own {
     /// A holder's second read does not wait behind a writer that waits for the first.
     #[test]
     fn a_recursive_read_passes_a_waiting_writer() {
-        let (lock, asking) = (RwLock::<u32>::new(1), AtomicBool::new(false));
+        let (lock, asking) = (RwLock::new(1_u32), AtomicBool::new(false));
         let first = lock.read();
         thread::scope(|s| {
             s.spawn(|| {

@@ -1,14 +1,14 @@
 //! The reader-writer contract on every preset of the kernel's series.
 #![cfg(not(any(loom, miri)))]
 
-use lockwright::RawRwLock;
-use lockwright::rwlock_policy::{self, PRESETS, Policy};
+use lockwright::RawRwLockWith;
+use lockwright::stages::rwlock_policy::{self, PRESETS, Policy};
 use lockwright_contract::rwlock_contract;
 
 /// One module of tests for each preset, and a test that none is missing.
 macro_rules! presets {
     ($($module:ident: $preset:ident),*) => {
-        $(rwlock_contract!($module, RawRwLock<rwlock_policy::$preset>);)*
+        $(rwlock_contract!($module, RawRwLockWith<rwlock_policy::$preset>);)*
 
         #[test]
         fn every_preset_is_tested() {

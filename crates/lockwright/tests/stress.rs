@@ -7,15 +7,16 @@ use std::time::Duration;
 
 use lock_api::{Condvar, Mutex};
 use lockwright::events::{self, Event};
-use lockwright::{Kernel, Latency, Policy, RawCondvar, RawMutex, Slice, SliceAtomic};
+use lockwright::stages::Kernel;
+use lockwright::{Latency, MutexPolicy, RawCondvarWith, RawMutexWith, Slice, SliceAtomic};
 
 const THREADS: u64 = 8;
 const ROUNDS: u64 = if cfg!(debug_assertions) { 100_000 } else { 300_000 };
 
 /// All ways to acquire and release, mixed; two plain counters must agree at every look.
-fn mixed<W: Policy + Sync + Send>() {
-    let mutex = Mutex::<RawMutex<W>, (u64, u64)>::new((0, 0));
-    let condvar = Condvar::<RawCondvar<W>>::new();
+fn mixed<W: MutexPolicy + Sync + Send>() {
+    let mutex = Mutex::<RawMutexWith<W>, (u64, u64)>::new((0, 0));
+    let condvar = Condvar::<RawCondvarWith<W>>::new();
     let entered = AtomicU64::new(0);
     thread::scope(|s| {
         for t in 0..THREADS {

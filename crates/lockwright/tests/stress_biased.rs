@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use lock_api::{RwLock, RwLockUpgradableReadGuard, RwLockWriteGuard};
 use lockwright::events::{Counts, Event, snapshot};
-use lockwright::rwlock_policy::{Fifo, Policy, Standard, V5_3};
-use lockwright::{RawBiasedRwLock, RecursiveRead};
+use lockwright::stages::rwlock_policy::{Fifo, Policy, Standard, V5_3};
+use lockwright::{RawBiasedRwLockWith, RecursiveRead};
 
 const THREADS: u64 = 8;
 const ROUNDS: u64 = if cfg!(debug_assertions) { 40_000 } else { 200_000 };
@@ -18,7 +18,7 @@ const ROUNDS: u64 = if cfg!(debug_assertions) { 40_000 } else { 200_000 };
 /// Events are counted per process: one run at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
-type Lock<W, const FIRST: u32> = RwLock<RawBiasedRwLock<W, FIRST>, (u64, u64)>;
+type Lock<W, const FIRST: u32> = RwLock<RawBiasedRwLockWith<W, FIRST>, (u64, u64)>;
 
 fn step(pair: &mut (u64, u64), wrote: &AtomicU64) {
     assert_eq!(pair.0, pair.1, "a writer was not alone");

@@ -8,9 +8,9 @@ use std::thread;
 use std::time::Duration;
 
 use lock_api::{RwLock, RwLockUpgradableReadGuard, RwLockWriteGuard};
-use lockwright::RawRwLock;
+use lockwright::RawRwLockWith;
 use lockwright::events::{Counts, Event, snapshot};
-use lockwright::rwlock_policy::{Fifo, Policy, ReaderSteal, Standard, V5_3, V5_11};
+use lockwright::stages::rwlock_policy::{Fifo, Policy, ReaderSteal, Standard, V5_3, V5_11};
 
 const THREADS: u64 = 8;
 const ROUNDS: u64 = if cfg!(debug_assertions) { 30_000 } else { 100_000 };
@@ -30,7 +30,7 @@ struct Ran {
 /// All ways to acquire and release, mixed, or all but upgradable reads; two plain counters must
 /// agree at every look.
 fn mixed<W: Policy + Sync + Send>(upgrading: bool) -> Ran {
-    let lock = RwLock::<RawRwLock<W>, (u64, u64)>::new((0, 0));
+    let lock = RwLock::<RawRwLockWith<W>, (u64, u64)>::new((0, 0));
     let (wrote, failed) = (AtomicU64::new(0), [AtomicU64::new(0), AtomicU64::new(0)]);
     let upgrades = AtomicU64::new(0);
     let before = snapshot();
@@ -156,7 +156,7 @@ fn fifo_survives_everything_at_once() {
 #[test]
 fn every_slow_acquisition_is_counted_once() {
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let lock = RwLock::<RawRwLock<Standard>, ()>::new(());
+    let lock = RwLock::<RawRwLockWith<Standard>, ()>::new(());
     let before = snapshot();
     const EACH: u64 = 4;
     for _ in 0..50 {

@@ -1,7 +1,7 @@
 //! The reader-writer locks that can be measured.
 
-use lockwright::{RawBiasedRwLock, RawRwLock};
-pub use lockwright::{rwlock_bias as bias, rwlock_policy as policy};
+pub use lockwright::stages::{rwlock_bias as bias, rwlock_policy as policy};
+use lockwright::{RawBiasedRwLock, RawRwLockWith};
 use lockwright_peers as peers;
 use lockwright_workloads::rw_bench::{BenchRwLock, LockApiRw, NoRwLock, RwBench, RwRunner};
 
@@ -35,7 +35,7 @@ const fn preset<W: policy::Policy + Send + Sync>(name: &'static str, kind: Kind)
         kind,
         about: W::STAGE,
         policy: Some(W::NAME),
-        bench: const { &RwRunner::<LockApiRw<RawRwLock<W>>>::NEW },
+        bench: const { &RwRunner::<LockApiRw<RawRwLockWith<W>>>::NEW },
     }
 }
 

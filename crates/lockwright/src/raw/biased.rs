@@ -7,10 +7,9 @@ use lockwright_locks::biased::{self, FIRST_GATE, Reading};
 use lockwright_locks::rwsem::{Policy, Standard};
 use lockwright_platform::Native;
 
-use crate::RecursiveRead;
-use crate::mutex::{deadline_at, deadline_in};
+use super::{RecursiveRead, deadline_at, deadline_in};
 
-/// A reader-writer lock without data that is biased towards readers, to be used through
+/// A reader-writer lock without data and with the policy `W` that is biased towards readers, to be used through
 /// [`lock_api::RwLock`]; see [`BiasedRwLock`](crate::BiasedRwLock).
 ///
 /// 128 bytes, two cache lines: one that readers poll, one that writers write.
@@ -19,11 +18,18 @@ use crate::mutex::{deadline_at, deadline_in};
 /// never learns, which is for tests.
 ///
 /// Guards are not `Send`: a reader publishes in its thread's own line.
-pub struct RawBiasedRwLock<W: Policy = Standard, const FIRST: u32 = FIRST_GATE>(
+pub struct RawBiasedRwLockWith<W: Policy, const FIRST: u32 = FIRST_GATE>(
     biased::RawBiasedRwLock<Native, W, FIRST>,
 );
 
-impl<W: Policy, const FIRST: u32> RawBiasedRwLock<W, FIRST> {
+/// The raw lock of a [`BiasedRwLock`](crate::BiasedRwLock).
+pub type RawBiasedRwLock = RawBiasedRwLockWith<Standard>;
+
+impl<W: Policy, const FIRST: u32> RawBiasedRwLockWith<W, FIRST> {
+    /// An unlocked lock.
+    #[allow(clippy::declare_interior_mutable_const)]
+    pub const INIT: Self = RawBiasedRwLockWith(biased::RawBiasedRwLock::INIT);
+
     fn read_by(&self, deadline: Option<u64>) -> Option<Reading<Native>> {
         match deadline {
             Some(at) => self.0.try_read().or_else(|| self.0.read_until(at)),
@@ -78,9 +84,9 @@ impl<W: Policy, const FIRST: u32> RawBiasedRwLock<W, FIRST> {
 // SAFETY: `lockwright_locks::biased::RawBiasedRwLock` keeps writers from everybody and publishes
 // each section to the next (the semaphore's edges, [biased.on], [biased.left]). A guard that is
 // forgotten holds its lock for ever and has no part in another's.
-unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLock for RawBiasedRwLock<W, FIRST> {
+unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLock for RawBiasedRwLockWith<W, FIRST> {
     #[allow(clippy::declare_interior_mutable_const)]
-    const INIT: Self = RawBiasedRwLock(biased::RawBiasedRwLock::INIT);
+    const INIT: Self = Self::INIT;
 
     type SharedGuard = Reading<Native>;
     type ExclusiveGuard = GuardNoSend;
@@ -130,7 +136,7 @@ unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLock for RawBiasedRwLock
 }
 
 // SAFETY: the fair unlocks release the caller's hold to the first waiters, or as the others do.
-unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockFair for RawBiasedRwLock<W, FIRST> {
+unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockFair for RawBiasedRwLockWith<W, FIRST> {
     unsafe fn unlock_shared_fair(&self, guard: Reading<Native>) {
         // SAFETY: the guard is of this lock (lock_api's contract).
         unsafe { self.0.unlock_read_fair(guard) }
@@ -144,7 +150,7 @@ unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockFair for RawBiasedRw
 
 // SAFETY: the writer becomes a reader in one step; no writer gets in between.
 unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockDowngrade
-    for RawBiasedRwLock<W, FIRST>
+    for RawBiasedRwLockWith<W, FIRST>
 {
     unsafe fn downgrade(&self, _guard: GuardNoSend) -> Reading<Native> {
         // SAFETY: the caller holds the lock for writing (lock_api's contract).
@@ -153,7 +159,9 @@ unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockDowngrade
 }
 
 // SAFETY: a timed call that returns a guard has acquired the lock as the others do.
-unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockTimed for RawBiasedRwLock<W, FIRST> {
+unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockTimed
+    for RawBiasedRwLockWith<W, FIRST>
+{
     type Duration = Duration;
     type Instant = Instant;
 
@@ -176,7 +184,9 @@ unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockTimed for RawBiasedR
 
 // SAFETY: an upgradable reader excludes writers and its like, and becomes the writer when no
 // other reader is left and nobody has been in between.
-unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockUpgrade for RawBiasedRwLock<W, FIRST> {
+unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockUpgrade
+    for RawBiasedRwLockWith<W, FIRST>
+{
     type UpgradableGuard = GuardNoSend;
 
     fn lock_upgradable(&self) -> GuardNoSend {
@@ -207,7 +217,7 @@ unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockUpgrade for RawBiase
 
 // SAFETY: as RawRwLockUpgrade and RawRwLockDowngrade.
 unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockUpgradeDowngrade
-    for RawBiasedRwLock<W, FIRST>
+    for RawBiasedRwLockWith<W, FIRST>
 {
     unsafe fn downgrade_upgradable(&self, _guard: GuardNoSend) -> Reading<Native> {
         // SAFETY: the caller holds the lock for upgradable reading (lock_api's contract).
@@ -223,7 +233,7 @@ unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockUpgradeDowngrade
 
 // SAFETY: as RawRwLockUpgrade; until a deadline.
 unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockUpgradeTimed
-    for RawBiasedRwLock<W, FIRST>
+    for RawBiasedRwLockWith<W, FIRST>
 {
     fn try_lock_upgradable_for(&self, timeout: Duration) -> Option<GuardNoSend> {
         self.upgradable_by(deadline_in(timeout))
@@ -253,10 +263,10 @@ unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockUpgradeTimed
 }
 
 impl<W: Policy, const FIRST: u32, T: ?Sized> RecursiveRead
-    for lock_api::RwLock<RawBiasedRwLock<W, FIRST>, T>
+    for lock_api::RwLock<RawBiasedRwLockWith<W, FIRST>, T>
 {
     type Guard<'a>
-        = lock_api::RwLockReadGuard<'a, RawBiasedRwLock<W, FIRST>, T>
+        = lock_api::RwLockReadGuard<'a, RawBiasedRwLockWith<W, FIRST>, T>
     where
         Self: 'a;
 

@@ -8,23 +8,25 @@ use lockwright_locks::condvar;
 use lockwright_locks::mutex::{Policy, Slice};
 use lockwright_platform::{Native, Platform};
 
-use crate::RawMutex;
-use crate::mutex::deadline_at;
+use super::{RawMutexWith, deadline_at};
 
-/// A condition variable for [`RawMutex<W>`], to be used through [`lock_api::Condvar`].
-pub struct RawCondvar<W: Policy = Slice>(condvar::RawCondvar<Native>, PhantomData<fn(W)>);
+/// A condition variable for a [`RawMutexWith<W>`], to be used through [`lock_api::Condvar`].
+pub struct RawCondvarWith<W: Policy>(condvar::RawCondvar<Native>, PhantomData<fn(W)>);
+
+/// The raw condition variable of a [`Condvar`](crate::Condvar).
+pub type RawCondvar = RawCondvarWith<Slice>;
 
 // SAFETY: wait() returns only after it has acquired the mutex again, and by unwinding never
 // (nothing in it panics between the release and the acquisition).
-unsafe impl<W: Policy> lock_api::RawCondvar for RawCondvar<W> {
+unsafe impl<W: Policy> lock_api::RawCondvar for RawCondvarWith<W> {
     #[allow(clippy::declare_interior_mutable_const)]
-    const INIT: Self = RawCondvar(condvar::RawCondvar::INIT, PhantomData);
+    const INIT: Self = RawCondvarWith(condvar::RawCondvar::INIT, PhantomData);
 
-    type RawMutex = RawMutex<W>;
+    type RawMutex = RawMutexWith<W>;
 
-    unsafe fn wait(&self, mutex: &RawMutex<W>, _guard: &mut GuardNoSend) {
+    unsafe fn wait(&self, mutex: &RawMutexWith<W>, _guard: &mut GuardNoSend) {
         // SAFETY: the caller holds `mutex` (lock_api's contract).
-        unsafe { self.0.wait(mutex.inner(), None) };
+        unsafe { self.0.wait(&mutex.0, None) };
     }
 
     #[inline]
@@ -39,19 +41,19 @@ unsafe impl<W: Policy> lock_api::RawCondvar for RawCondvar<W> {
 }
 
 // SAFETY: as for RawCondvar; the returned bool says that the deadline ended the wait.
-unsafe impl<W: Policy> lock_api::RawCondvarTimed for RawCondvar<W> {
+unsafe impl<W: Policy> lock_api::RawCondvarTimed for RawCondvarWith<W> {
     fn checked_duration_to_instant(timeout: &Duration) -> Option<Instant> {
         Instant::now().checked_add(*timeout)
     }
 
     unsafe fn wait_until(
         &self,
-        mutex: &RawMutex<W>,
+        mutex: &RawMutexWith<W>,
         _guard: &mut GuardNoSend,
         timeout: &Instant,
     ) -> bool {
         let deadline = deadline_at(*timeout).unwrap_or_else(|| Native::now() + (1 << 62));
         // SAFETY: the caller holds `mutex` (lock_api's contract).
-        !unsafe { self.0.wait(mutex.inner(), Some(deadline)) }
+        !unsafe { self.0.wait(&mutex.0, Some(deadline)) }
     }
 }

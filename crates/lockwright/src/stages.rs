@@ -1,8 +1,13 @@
-//! Study objects behind `lock_api`: locks to compare, not to use.
+//! What the product is compared with: the kernel's policies, stage by stage, and study objects.
+//!
+//! Locks to measure, not to use; there by the feature `stages`.
 
 use lock_api::GuardNoSend;
+pub use lockwright_locks::biased as rwlock_bias;
 use lockwright_locks::count_mutex::CountMutex;
 pub use lockwright_locks::count_mutex::{AfterDefault, AfterX86, Before, Tests};
+pub use lockwright_locks::mutex::Kernel;
+pub use lockwright_locks::rwsem::policy as rwlock_policy;
 use lockwright_platform::Native;
 
 /// The kernel's count-word mutex of 2013, before and after commit 0dc8c730c9. It knows no bound
