@@ -47,13 +47,37 @@ impl Cores {
     }
 }
 
+/// A core's time with a line that it has alone.
+#[derive(Clone, Copy)]
+struct Tenure {
+    core: u16,
+    from: Ps,
+    until: Ps,
+    /// When its last write so far, by whichever of its threads, has ended.
+    busy: Ps,
+}
+
+impl Tenure {
+    /// When an access of the core's can begin that is issued `now`: one write after the other, and all
+    /// within the time.
+    fn begins(&mut self, access: Access, takes: Ps, now: Ps) -> Option<Ps> {
+        let begins = if access == Access::Load { now } else { now.max(self.busy) };
+        if now < self.from || begins >= self.until {
+            return None;
+        }
+        if access != Access::Load {
+            self.busy = begins + takes;
+        }
+        Some(begins)
+    }
+}
+
 #[derive(Default)]
 struct Line {
     /// Decides who is near to its home.
     number: u64,
-    /// The core that has it alone, or had it last; from then on.
-    owner: Option<u16>,
-    from: Ps,
+    /// The core that has it alone, or had it last.
+    owner: Option<Tenure>,
     /// When the owner has done what it wanted it for; for which share, in 1/1024, of the latency to
     /// whoever waits for it the owner keeps it then.
     used: Ps,
@@ -68,8 +92,8 @@ struct Line {
     /// When the last copy asked for so far has arrived and the home knows; when the next can be sent.
     reads_done: Ps,
     read_free: Ps,
-    /// Owners before the last whose time is not over: core, until.
-    earlier: VecDeque<(u16, Ps)>,
+    /// Owners before the last whose time is not over, or has not begun.
+    earlier: VecDeque<Tenure>,
     /// Threads that sleep until somebody writes to it.
     watchers: Vec<u16>,
     /// Writes to it that have taken effect.
@@ -178,11 +202,11 @@ impl Lines {
         now: Ps,
     ) -> Request {
         let line = &mut self.lines[line as usize];
-        if line.serves(core, access, now) {
-            return Request::Served(self.done(layout, access, now));
+        if let Some(begins) = line.begins(layout, core, access, now) {
+            return Request::Served(self.done(layout, access, begins));
         }
         let Some(owner) = line.owner else { return Request::Arrives(now) };
-        let distance = line.nearest(layout, usize::from(owner), core);
+        let distance = line.nearest(layout, usize::from(owner.core), core);
         let leg = line.way(layout, rng, distance, core) / 3;
         let (loser, when) = line.lost;
         let again = usize::from(loser) == core && (when..when + layout.flush_after).contains(&now);
@@ -207,8 +231,8 @@ impl Lines {
         now: Ps,
     ) -> Ps {
         let line = &mut self.lines[line as usize];
-        if line.serves(core, access, now) {
-            return self.done(layout, access, now);
+        if let Some(begins) = line.begins(layout, core, access, now) {
+            return self.done(layout, access, begins);
         }
         let (there, distance) = match access {
             Access::Load => {
@@ -227,24 +251,27 @@ impl Lines {
 }
 
 impl Line {
-    /// Whether the core has of the line what the access needs.
-    fn serves(&mut self, core: usize, access: Access, now: Ps) -> bool {
-        while self.earlier.front().is_some_and(|&(_, until)| until <= now) {
+    /// When an access issued `now` begins, if the core has of the line what that needs.
+    fn begins(&mut self, layout: &Layout, core: usize, access: Access, now: Ps) -> Option<Ps> {
+        while self.earlier.front().is_some_and(|tenure| tenure.until <= now) {
             self.earlier.pop_front();
         }
         if self.dropped <= now {
             self.former.clear();
         }
-        if self.earlier.iter().any(|&(other, _)| usize::from(other) == core) {
-            return true;
+        let takes = access.takes(layout);
+        let mut own = self.earlier.iter_mut().filter(|tenure| usize::from(tenure.core) == core);
+        let earlier = own.find_map(|tenure| tenure.begins(access, takes, now));
+        if earlier.is_some() {
+            return earlier;
         }
-        let mine = self.owner == Some(core as u16) && self.from <= now;
-        match access {
-            Access::Load => mine || self.sharers.has(core) || self.former.has(core),
-            Access::Store | Access::Rmw => {
-                mine && self.sharers.count <= u32::from(self.sharers.has(core))
-            }
+        let copied = self.sharers.has(core);
+        if access == Access::Load && (copied || self.former.has(core)) {
+            return Some(now);
         }
+        let shared = self.sharers.count > u32::from(copied);
+        let owner = self.owner.as_mut().filter(|owner| usize::from(owner.core) == core)?;
+        if access != Access::Load && shared { None } else { owner.begins(access, takes, now) }
     }
 
     /// Until when a request that is `way` from there finds it with the owner. One that waits for
@@ -288,21 +315,21 @@ impl Line {
     ) -> (Ps, Distance) {
         let Some(owner) = self.owner else {
             // First touch: at no cost, and counted as if the neighbour had had it.
-            self.owner = Some(core as u16);
-            self.from = now;
+            self.owner = Some(Tenure { core: core as u16, from: now, until: Ps::MAX, busy: now });
             return (now, Distance::Cluster);
         };
-        let distance = self.nearest(layout, usize::from(owner), core);
+        let mine = usize::from(owner.core);
+        let distance = self.nearest(layout, mine, core);
         let way = self.way(layout, rng, distance, core);
         let leaves = (now + way / 3).max(self.kept(way)).max(self.read_free);
         self.read_free = leaves + way * layout.occupancy / 1024;
         let there = leaves + way / 3;
         if self.sharers.count == 0 {
-            self.earlier.push_back((owner, leaves));
-            self.lost = (owner, leaves);
+            self.earlier.push_back(Tenure { until: leaves, ..owner });
+            self.lost = (owner.core, leaves);
         }
         self.reads_done = self.reads_done.max(there + way / 3);
-        self.sharers.add(usize::from(owner), layout.socket(usize::from(owner)));
+        self.sharers.add(mine, layout.socket(mine));
         self.sharers.add(core, layout.socket(core));
         (there, distance)
     }
@@ -318,13 +345,14 @@ impl Line {
         own: Ps,
     ) -> (Ps, Option<Distance>) {
         let socket = layout.socket(core);
-        let Some(owner) = self.owner.replace(core as u16).map(usize::from) else {
-            self.from = now;
+        let mine = |from| Tenure { core: core as u16, from, until: Ps::MAX, busy: from + own };
+        let Some(owner) = self.owner else {
+            self.owner = Some(mine(now));
             return (now, None);
         };
         let had = self.sharers.has(core);
         let others = u64::from(self.sharers.count) - u64::from(had);
-        let mut distance = layout.distance(owner, core);
+        let mut distance = layout.distance(usize::from(owner.core), core);
         let mut sockets = self.sharers.sockets;
         while sockets != 0 {
             let other = sockets.trailing_zeros() as usize;
@@ -343,15 +371,16 @@ impl Line {
             self.dropped
         } else {
             let leaves = (now + way / 3).max(self.kept(way));
-            self.earlier.push_back((owner as u16, leaves));
+            self.earlier.push_back(Tenure { until: leaves, ..owner });
             leaves
         };
-        self.from = leaves + way / 3 + others * layout.invalidate;
-        self.used = self.from + own;
+        let from = leaves + way / 3 + others * layout.invalidate;
+        self.owner = Some(mine(from));
+        self.used = from + own;
         self.keep = rng.u64(layout.keep.0..=layout.keep.1);
         self.reads_done = 0;
         self.read_free = 0;
-        (self.from, (!had).then_some(distance))
+        (from, (!had).then_some(distance))
     }
 }
 

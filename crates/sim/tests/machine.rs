@@ -118,6 +118,44 @@ fn a_saturated_line_is_bound_by_its_transfers() {
     }
 }
 
+/// Threads on CPUs 0 to `count`, that begin at once and then add so often to a word that all share: how long
+/// that took them all, in nanoseconds.
+fn additions_by_many(machine: &Machine, count: usize, each: u64) -> f64 {
+    const BEGIN: u64 = 2_000_000;
+    let (word, last) = (line(0), Rc::new(Cell::new(0)));
+    let body = |_| {
+        let (word, last) = (Rc::clone(&word), Rc::clone(&last));
+        let body = move || {
+            Sim::sleep(BEGIN - clock());
+            for _ in 0..each {
+                word.0.fetch_add(1, AcqRel);
+            }
+            last.set(last.get().max(clock()));
+        };
+        Box::new(body) as Box<dyn FnOnce()>
+    };
+    run(machine, SETUP, (0..count).map(body).collect()).unwrap();
+    (last.get() - BEGIN) as f64
+}
+
+/// However many cores and siblings there are: one line does one write after the other.
+#[test]
+fn no_line_is_used_faster_than_its_operations_allow() {
+    for machine in Machine::built_in() {
+        let (cpus, each) = (machine.cpus(), machine.core.rmw.value);
+        let (took, least) = (additions_by_many(&machine, cpus, 100), 100.0 * cpus as f64 * each);
+        assert!(took >= least, "{}: {took} ns, not under {least}", machine.name);
+        // Two siblings, who have their core's line all the time.
+        let mut pair = machine.restricted(1, 2);
+        for name in ["topology.cores", "topology.clusters", "topology.node_clusters"] {
+            pair.number_mut(name).unwrap().value = 1.0;
+        }
+        let took = additions_by_many(&pair, pair.cpus(), 50_000);
+        let least = 50_000.0 * pair.cpus() as f64 * each;
+        assert!(took >= least, "{}, one core: {took} ns, not under {least}", pair.name);
+    }
+}
+
 /// Readers of a line that nobody writes scale with their number.
 #[test]
 fn readers_scale() {
