@@ -16,7 +16,21 @@
 
 #![no_std]
 
-#[cfg(any(feature = "native", feature = "counting", feature = "fiber", loom))]
+// The native platform needs it only where `native::tls` does.
+#[cfg(any(
+    test,
+    loom,
+    feature = "counting",
+    feature = "fiber",
+    all(
+        feature = "native",
+        any(
+            miri,
+            not(target_env = "gnu"),
+            not(any(target_arch = "x86_64", target_arch = "aarch64"))
+        )
+    )
+))]
 extern crate std;
 
 mod record;

@@ -133,11 +133,10 @@ pub(super) fn usable() -> u32 {
     }
 }
 
-/// Counts both. Allocates and reads files: done before `main`.
+/// Counts both. Reads files: done before `main`.
 pub(super) fn count() -> (u32, u32) {
-    // std takes the affinity mask and the quotas of cgroups v1 and v2 into account.
-    let paid = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
-    let allowed = affinity().unwrap_or(paid).max(paid);
+    let allowed = affinity().unwrap_or(1).max(1);
+    let paid = super::quota::cpus().map_or(allowed, |granted| granted.min(allowed));
     // Ordering: Relaxed, hint (looked up twice at worst) (block)
     CPUS_ALLOWED.store(allowed, Relaxed);
     CPUS_PAID.store(paid, Relaxed);

@@ -6,10 +6,11 @@
 //! A fork in a signal handler that interrupted a lock operation is not supported: the operation
 //! would go on in the child without its record.
 
-use super::{membarrier, slots};
+use super::{membarrier, slots, tls};
 
 extern "C" fn in_child() {
     membarrier::register();
+    tls::forget_tid();
     slots::forget_others();
 }
 

@@ -16,10 +16,13 @@ mod fork;
 mod futex;
 mod membarrier;
 mod park;
+mod quota;
 mod slots;
 mod spin;
 #[cfg(not(miri))]
 mod start;
+mod text;
+mod tls;
 mod topology;
 
 pub use membarrier::heavy_calls;
@@ -35,6 +38,14 @@ use crate::{
 /// Real threads on Linux; see the [module documentation](self).
 #[derive(Copy, Clone, Debug)]
 pub struct Native;
+
+impl Native {
+    /// The calling thread's number in the system, as `gettid` tells it; asked for once.
+    #[inline]
+    pub fn tid() -> u32 {
+        tls::tid()
+    }
+}
 
 // SAFETY: words are the standard library's atomics, fences its fences and membarrier (1); slots are
 // claimed from a pool and kept in thread-local storage, where a flag admits one operation (2); the

@@ -10,11 +10,11 @@
 //!  [slots.busy]  shield: compiler fence SeqCst <-> a signal handler's enter: compiler fence SeqCst  forbids that a handler finds the guard taken and the flag clear
 //! ```
 
-use core::cell::Cell;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use super::Native;
+use super::tls::here;
 use crate::{CELL_IN_USE, COUNTERS, LockRecord, Me, RecordId, Slot, ThreadRecord};
 
 /// Records in each table, one less being usable (index 0 means none).
@@ -133,36 +133,40 @@ pub fn slots_in_use() -> u32 {
 
 /// Thread slots taken out of use until this is dropped: for tests of exhaustion.
 #[doc(hidden)]
-pub struct SlotHoard(std::vec::Vec<Slot>);
+pub struct SlotHoard {
+    first: Option<Slot>,
+    length: usize,
+}
 
 #[doc(hidden)]
 #[allow(clippy::len_without_is_empty)]
 impl SlotHoard {
     pub fn take(most: usize) -> Self {
-        SlotHoard((0..most).map_while(|_| take_slot()).collect())
+        let mut hoard = SlotHoard { first: None, length: 0 };
+        while hoard.length < most
+            && let Some(slot) = take_slot()
+        {
+            // Ordering: Relaxed, owner-only (the record is this hoard's)
+            thread_record(slot).words[0].store(hoard.first.map_or(0, |s| s.get().into()), Relaxed);
+            hoard.first = Some(slot);
+            hoard.length += 1;
+        }
+        hoard
     }
 
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.length
     }
 }
 
 impl Drop for SlotHoard {
     fn drop(&mut self) {
-        self.0.drain(..).for_each(put_slot);
+        while let Some(slot) = self.first {
+            // Ordering: Relaxed, owner-only (the record is this hoard's)
+            self.first = Slot::new(thread_record(slot).words[0].swap(0, Relaxed) as u16);
+            put_slot(slot);
+        }
     }
-}
-
-struct Here {
-    /// The thread's slot; 0 before its first contended wait.
-    slot: Cell<u16>,
-    /// A lock operation is under way on this thread.
-    busy: Cell<bool>,
-}
-
-std::thread_local! {
-    // No destructor: it must work in other destructors and in signal handlers.
-    static HERE: Here = const { Here { slot: Cell::new(0), busy: Cell::new(false) } };
 }
 
 /// The pthread key whose destructor gives the thread's slot back, plus 1; 0 before it is made. A
@@ -175,7 +179,7 @@ static KEY: AtomicU32 = AtomicU32::new(0);
 const EXIT_ROUNDS: usize = 3;
 
 extern "C" fn at_thread_exit(round: *mut libc::c_void) {
-    HERE.with(|here| {
+    here(|here| {
         let Some(slot) = Slot::new(here.slot.get()) else { return };
         if !in_use(slot) {
             here.slot.set(0);
@@ -237,7 +241,7 @@ fn put_slot(slot: Slot) {
 
 #[inline]
 pub(super) fn my_slot() -> Option<Slot> {
-    HERE.with(|here| Slot::new(here.slot.get()))
+    here(|here| Slot::new(here.slot.get()))
 }
 
 /// Sets whether the thread is inside a lock operation; returns whether it was.
@@ -247,7 +251,7 @@ pub(super) fn shield(on: bool) -> bool {
     // in order.
     // Ordering: SeqCst, [slots.busy]: store-load within the thread, the flag against the guard
     core::sync::atomic::compiler_fence(SeqCst);
-    let was = HERE.with(|here| here.busy.replace(on));
+    let was = here(|here| here.busy.replace(on));
     // Ordering: SeqCst, [slots.busy]: store-load within the thread, the flag against the guard
     core::sync::atomic::compiler_fence(SeqCst);
     was
@@ -276,7 +280,7 @@ fn first_slot() -> Option<Me<Native>> {
     let slot = take_slot()?;
     let keeps = will_return(1);
     if keeps {
-        HERE.with(|here| here.slot.set(slot.get()));
+        here(|here| here.slot.set(slot.get()));
     }
     // SAFETY: taken for this thread just now (1).
     Some(unsafe { Me::new(slot, !keeps) })

@@ -20,6 +20,7 @@ use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32};
 
+use super::text::Text;
 use crate::Slot;
 
 /// CPUs with an entry of their own; higher numbers share.
@@ -105,7 +106,7 @@ fn complain(value: &[u8], why: &str) {
         "lockwright: LOCKWRIGHT_TOPOLOGY={shown}: {why}; using the machine's own topology"
     );
     // SAFETY: the buffer is valid for its length.
-    let _ = unsafe { libc::write(2, line.bytes.as_ptr().cast(), line.len) };
+    let _ = unsafe { libc::write(2, line.bytes().as_ptr().cast(), line.bytes().len()) };
 }
 
 /// The CPUs that the calling thread may use.
@@ -217,7 +218,8 @@ fn read_list(root: &str, path: fmt::Arguments<'_>) -> Option<CpuSet> {
     let mut name = Text::<256>::default();
     write!(name, "{root}/{path}\0").ok()?;
     // SAFETY: the name ends with a zero byte.
-    let file = unsafe { libc::open(name.bytes.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    let file =
+        unsafe { libc::open(name.bytes().as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC) };
     if file < 0 {
         return None;
     }
@@ -320,27 +322,6 @@ impl CpuSet {
 
     fn without(&self, other: &Self) -> Self {
         self.with(other, |a, b| a & !b)
-    }
-}
-
-/// Text in a buffer of its own: nothing is allocated.
-struct Text<const N: usize> {
-    bytes: [u8; N],
-    len: usize,
-}
-
-impl<const N: usize> Default for Text<N> {
-    fn default() -> Self {
-        Text { bytes: [0; N], len: 0 }
-    }
-}
-
-impl<const N: usize> Write for Text<N> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let end = self.len + text.len();
-        self.bytes.get_mut(self.len..end).ok_or(fmt::Error)?.copy_from_slice(text.as_bytes());
-        self.len = end;
-        Ok(())
     }
 }
 
