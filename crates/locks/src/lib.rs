@@ -12,6 +12,8 @@
 //! | [`seqlock`] | a value in atomic words under a sequence counter |
 //! | [`seqlatch`] | two copies, for readers that may interrupt the writer |
 //! | [`plain`](mod@plain) | values that may be copied as words |
+//! | [`spinlock`] | a lock of four bytes whose waiters spin while its holder runs |
+//! | [`ownership`] | POSIX's kinds of mutex: who holds it, how often |
 //! | `record` | what only a contended lock needs, outside the lock: wait queue, OSQ tail, slice |
 //! | [`events`] | lock events: counted in slow paths, on lines of the counting thread's own |
 //!
@@ -24,11 +26,13 @@ pub mod condvar;
 pub mod count_mutex;
 pub mod events;
 pub mod mutex;
+pub mod ownership;
 pub mod plain;
 pub mod rwsem;
 pub mod seqcount;
 pub mod seqlatch;
 pub mod seqlock;
+pub mod spinlock;
 
 // Their functions trust their callers: private, but to the models.
 #[cfg(not(loom))]
