@@ -242,6 +242,11 @@ fn sweep(args: &SweepArgs) -> Result<ExitCode, Failure> {
         let why = format!("--json {}: that is the machine file", file.display());
         return Err(Failure::Usage(why));
     }
+    let nodes = variants[0].1.nodes();
+    if let Some(home) = args.home.filter(|&home| home >= nodes) {
+        let why = format!("--home {home}: {} has {nodes} nodes, counted from 0", args.machine);
+        return Err(Failure::Usage(why));
+    }
     if let Some(&most) = args.threads.iter().find(|&&threads| threads > 20_000) {
         return Err(Failure::Usage(format!("--threads {most}: at most 20000")));
     }
@@ -254,6 +259,8 @@ fn sweep(args: &SweepArgs) -> Result<ExitCode, Failure> {
                 let job = Job {
                     machine: machine.clone(),
                     placement: args.placement.into(),
+                    bound: args.bound,
+                    home: args.home,
                     workload,
                     kernel: args.kernel,
                     threads,
@@ -291,13 +298,15 @@ fn sweep(args: &SweepArgs) -> Result<ExitCode, Failure> {
         blocks.push(json!({ "variant": label, "results": results }));
     }
     let placement = name_of(args.placement);
+    let bound = if args.bound { ", bound" } else { "" };
     let kernel = if args.kernel { ", as in a kernel" } else { "" };
-    let heading = format!("{}, {placement}{kernel}, {} ms, {workload:?}\n", args.machine, args.ms);
+    let heading =
+        format!("{}, {placement}{bound}{kernel}, {} ms, {workload:?}\n", args.machine, args.ms);
     let record = json!({
         "schema_version": 1, "record": "sim", "lockwright": env!("CARGO_PKG_VERSION"),
         "machine": variants[0].1, "workload": workload,
         "settings": {
-            "placement": placement, "kernel": args.kernel, "ms": args.ms,
+            "placement": placement, "bound": args.bound, "home": args.home, "kernel": args.kernel, "ms": args.ms,
             "warmup_ms": args.ms as f64 / 2.0, "seeds": args.seeds,
         },
         "variants": blocks,

@@ -106,9 +106,18 @@ pub struct SweepArgs {
     #[arg(long)]
     pub kernel: bool,
 
-    /// Where threads run
-    #[arg(long, value_name = "HOW", default_value = "filled")]
+    /// Where threads begin
+    #[arg(long, value_name = "HOW", default_value = "nodes")]
     pub placement: Place,
+
+    /// They stay there
+    #[arg(long)]
+    pub bound: bool,
+
+    /// The NUMA node in whose memory all that threads share lies
+    /// [default: that of the thread that touches it first]
+    #[arg(long, value_name = "NODE")]
+    pub home: Option<usize>,
 
     /// Simulated milliseconds that count; half as many more come before
     #[arg(long, value_name = "MS", default_value_t = 40,
@@ -205,26 +214,26 @@ pub enum Kind {
     ListShared,
 }
 
-/// Where threads run.
+/// Where threads begin.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Place {
-    /// A socket's cores first, then their siblings, then the next socket; free to move
+    /// By the numbers of the CPUs
+    Numbered,
+    /// On all cores, node after node, then on their siblings likewise
     Filled,
-    /// Over the sockets first; free to move
+    /// Each next one in another NUMA node, and there in another cache; siblings last
     Spread,
-    /// CPU after CPU, bound to them
-    Bound,
-    /// Over the sockets first, bound
-    BoundSpread,
+    /// On all CPUs of a NUMA node, cores before siblings, then on those of the next
+    Nodes,
 }
 
 impl From<Place> for Placement {
     fn from(place: Place) -> Self {
         match place {
+            Place::Numbered => Placement::Numbered,
             Place::Filled => Placement::Filled,
             Place::Spread => Placement::Spread,
-            Place::Bound => Placement::Bound,
-            Place::BoundSpread => Placement::BoundSpread,
+            Place::Nodes => Placement::NodeByNode,
         }
     }
 }

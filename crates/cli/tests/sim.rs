@@ -43,7 +43,7 @@ fn machines_are_listed_and_shown_in_the_form_that_is_read() {
     let theirs = json(&["--machine", "skylake-2s", "--ms", "1", "--policy", "v5.3"]);
     assert_eq!(mine["variants"], theirs["variants"]);
     assert_eq!(mine["settings"]["warmup_ms"], 0.5);
-    assert_eq!(mine["settings"]["placement"], "filled");
+    assert_eq!(mine["settings"]["placement"], "nodes");
     let host = lockwright(&["machines", "host"]).output().unwrap();
     // One CPU has no line to pass on.
     assert!(stdout(&host).contains("measured here") || host.status.code() == Some(3), "{host:?}");
@@ -129,6 +129,7 @@ fn wrong_arguments_are_refused() {
     refused(&mut sweep(&unused), "--sleep-us is for --workload rwlock, and has no effect on forks");
     refused(&mut sweep(&["--locks", "2"]), "--locks is for --workload users and forks");
     refused(&mut sweep(&["--blocks", "--dedicated"]), "cannot be used with");
+    refused(&mut sweep(&["--home", "8"]), "--home 8: ivybridge-ex-8s has 8 nodes, counted from 0");
     refused(&mut sweep(&["--threads", "20001"]), "at most 20000");
     refused(&mut sweep(&["--vary", "latency"]), "NAME=PERCENT");
     refused(&mut sweep(&["--vary", "lat=5"]), "unknown number 'lat'");

@@ -10,10 +10,12 @@ use lockwright_workloads::mutex_bench::NoLock;
 
 fn complaint_about_no_lock(workload: Workload) -> String {
     let machine = Machine::built_in().into_iter().find(|m| m.name == "epyc-7551-2s").unwrap();
-    let (placement, time) = (Placement::Bound, Duration::from_micros(200));
+    let (placement, time) = (Placement::Numbered, Duration::from_micros(200));
     let job = Job {
         machine,
         placement,
+        bound: true,
+        home: None,
         workload,
         kernel: true,
         threads: 4,

@@ -17,8 +17,12 @@ struct Alone<W: Policy>(RawRwLock<Sim, W>);
 /// A run of these threads, a CPU each.
 fn outcome(threads: Vec<Box<dyn FnOnce()>>) -> Outcome {
     let machine = Machine::built_in().into_iter().find(|m| m.name == "skylake-2s").unwrap();
-    let setup =
-        Setup { placement: Placement::Bound, limit: Duration::from_secs(1), ..Setup::default() };
+    let setup = Setup {
+        placement: Placement::Numbered,
+        bound: true,
+        limit: Duration::from_secs(1),
+        ..Setup::default()
+    };
     run(&machine, setup, threads).unwrap()
 }
 

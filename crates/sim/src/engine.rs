@@ -151,6 +151,8 @@ struct Cpu {
     queue_line: u32,
     /// When the next timer interrupt comes.
     next_tick: Ps,
+    /// What other interrupts take from whoever runs there next.
+    interrupts: Ps,
     governor: governor::Governor,
 }
 
@@ -194,6 +196,8 @@ pub(crate) struct Engine {
     seq: u64,
     /// The thread whose code runs.
     pub current: u16,
+    /// When the next heavy fence can begin.
+    fence_free: Ps,
     queued: usize,
     idle_cpus: usize,
     /// Threads that sleep until they are woken, not only until a time.
@@ -245,8 +249,9 @@ impl Engine {
                 watchers: Vec::new(),
                 neighbours: layout.neighbours(cpu),
                 // No word of the program has an address on the first pages.
-                queue_line: lines.of(cpu << 6),
+                queue_line: lines.at_home(cpu << 6, layout.node(layout.core(cpu))),
                 next_tick: if layout.tick == 0 { Ps::MAX } else { rng.u64(0..layout.tick_every) },
+                interrupts: 0,
                 governor: governor::Governor::new(),
             })
             .collect();
@@ -263,6 +268,7 @@ impl Engine {
             events: BinaryHeap::new(),
             seq: 0,
             current: 0,
+            fence_free: 0,
             queued: 0,
             parked: 0,
             idle_contended: 0,

@@ -1,6 +1,11 @@
 //! Where each CPU is, how far others are, and all costs in picoseconds.
+//!
+//! Cores are numbered here as they lie: node after node, in each cluster after cluster. What numbers
+//! their hardware threads have, which are the CPUs that programs see, is a matter of the machine.
 
-use crate::machine::Machine;
+use serde::Serialize;
+
+use crate::machine::{Given, Machine};
 
 /// Picoseconds.
 pub type Ps = u64;
@@ -16,9 +21,9 @@ pub enum Distance {
     Node,
     /// NUMA nodes of one socket.
     Socket,
-    /// Sockets one hop apart.
+    /// Nodes of two sockets, one hop apart.
     Near,
-    /// Sockets further apart.
+    /// Nodes further apart.
     Far,
 }
 
@@ -46,16 +51,47 @@ impl Distance {
     }
 }
 
+/// In which order threads get CPUs to begin on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// By the numbers of the CPUs.
+    Numbered,
+    /// All cores, node after node, then their siblings likewise.
+    Filled,
+    /// Each next one in another node, and within a node in another cluster; siblings last.
+    Spread,
+    /// All CPUs of a node, cores before siblings, then those of the next.
+    NodeByNode,
+}
+
+/// A core's place.
+#[derive(Clone, Copy)]
+struct Place {
+    cluster: u16,
+    node: u16,
+}
+
 /// A machine's numbers as the engine uses them.
 pub(crate) struct Layout {
     pub cpus: usize,
-    cores: usize,
-    cores_per_socket: usize,
-    cores_per_cluster: usize,
-    cores_per_node: usize,
-    near_sockets: usize,
+    /// By the number of a CPU.
+    core_of: Vec<u16>,
+    /// By core.
+    places: Vec<Place>,
+    /// The node of each cluster.
+    node_of_cluster: Vec<u16>,
+    nodes: usize,
+    /// Nodes of a socket.
+    in_socket: usize,
+    /// Between two nodes, by their numbers.
+    between: Vec<Distance>,
+    /// Between clusters of a node, or where a node has but one, between cores of that.
+    local: Distance,
     /// By [`Distance`].
     pub latency: [Ps; 6],
+    /// What one of a transfer's three legs takes, by the distance it goes.
+    legs: [Ps; 6],
     pub invalidate: Ps,
     /// Shares, in 1/1024.
     pub occupancy: u64,
@@ -94,24 +130,45 @@ pub(crate) struct Layout {
     pub tick: Ps,
     pub tick_every: Ps,
     pub heavy_fence: Ps,
+    pub heavy_interrupt: Ps,
 }
 
 impl Layout {
     pub fn new(machine: &Machine) -> Self {
         let (t, l, c, s) = (&machine.topology, &machine.latency, &machine.core, &machine.scheduler);
-        let ps = |given: &crate::machine::Given| (given.value * 1_000.0).round() as Ps;
-        let share = |given: &crate::machine::Given| (given.value * 1_024.0).round() as u64;
-        let cores_per_cluster = t.cores.value as usize;
-        let cores_per_socket = t.clusters.value as usize * cores_per_cluster;
+        let ps = |given: &Given| (given.value * 1_000.0).round() as Ps;
+        let share = |given: &Given| (given.value * 1_024.0).round() as u64;
+        let count = |given: &Given| given.value as usize;
+        let (cores, in_cluster) = (machine.all_cores(), count(&t.cores));
+        let clusters = cores / in_cluster;
+        let nodes = clusters / count(&t.node_clusters);
+        let node_of_cluster = (0..clusters).map(|cluster| (cluster * nodes / clusters) as u16);
+        let node_of_cluster: Vec<u16> = node_of_cluster.collect();
+        let place = |core| {
+            let cluster = core / in_cluster;
+            Place { cluster: cluster as u16, node: node_of_cluster[cluster] }
+        };
+        let in_node = cores / nodes;
+        let core_of = |cpu| {
+            let number = cpu % cores;
+            match t.interleaved.value {
+                1.0 => (number % nodes * in_node + number / nodes) as u16,
+                _ => number as u16,
+            }
+        };
+        let local = if t.node_clusters.value > 1.0 { Distance::Node } else { Distance::Cluster };
+        let latency = [&l.sibling, &l.cluster, &l.node, &l.socket, &l.near, &l.far].map(ps);
         Layout {
             cpus: machine.cpus(),
-            cores: machine.all_cores(),
-            cores_per_socket,
-            cores_per_cluster,
-            cores_per_node: (t.node_clusters.value as usize * cores_per_cluster)
-                .min(cores_per_socket),
-            near_sockets: t.near_sockets.value as usize,
-            latency: [&l.sibling, &l.cluster, &l.node, &l.socket, &l.near, &l.far].map(ps),
+            core_of: (0..machine.cpus()).map(core_of).collect(),
+            places: (0..cores).map(place).collect(),
+            nodes,
+            in_socket: machine.socket_nodes(),
+            between: between_nodes(machine, nodes),
+            node_of_cluster,
+            local,
+            latency,
+            legs: legs(latency, local),
             invalidate: ps(&l.invalidate),
             occupancy: share(&l.occupancy),
             jitter: share(&l.jitter),
@@ -148,71 +205,89 @@ impl Layout {
             tick: ps(&s.tick),
             tick_every: ps(&s.tick_every),
             heavy_fence: ps(&s.heavy_fence),
+            heavy_interrupt: ps(&s.heavy_interrupt),
         }
     }
 
     /// The core of a CPU: its caches.
     pub fn core(&self, cpu: usize) -> usize {
-        cpu % self.cores
+        usize::from(self.core_of[cpu])
     }
 
     /// All CPUs of a CPU's core.
     pub fn siblings(&self, cpu: usize) -> impl Iterator<Item = usize> {
-        (self.core(cpu)..self.cpus).step_by(self.cores)
+        let cores = self.places.len();
+        (cpu % cores..self.cpus).step_by(cores)
     }
 
-    pub fn socket(&self, core: usize) -> usize {
-        core / self.cores_per_socket
+    /// The cluster of a core: those of its cores share a last-level cache, and a node.
+    pub fn cluster(&self, core: usize) -> usize {
+        usize::from(self.places[core].cluster)
     }
 
-    /// Cores that share a last-level cache and belong to one node.
-    pub fn domain(&self, cpu: usize) -> usize {
-        self.core(cpu) / self.cores_per_cluster
+    pub fn clusters(&self) -> usize {
+        self.node_of_cluster.len()
     }
 
-    pub fn domains(&self) -> usize {
-        self.cores / self.cores_per_cluster
+    pub fn node(&self, core: usize) -> usize {
+        usize::from(self.places[core].node)
+    }
+
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    pub fn node_of_cluster(&self, cluster: usize) -> usize {
+        usize::from(self.node_of_cluster[cluster])
     }
 
     pub fn distance(&self, a: usize, b: usize) -> Distance {
         if a == b {
             return Distance::Sibling;
         }
-        if a / self.cores_per_cluster == b / self.cores_per_cluster {
+        let (a, b) = (self.places[a], self.places[b]);
+        if a.cluster == b.cluster {
             return Distance::Cluster;
         }
-        if a / self.cores_per_node == b / self.cores_per_node {
-            return Distance::Node;
-        }
-        self.between_sockets(self.socket(a), self.socket(b))
+        self.between[usize::from(a.node) * self.nodes + usize::from(b.node)]
     }
 
-    /// Between caches of two sockets that are not in the same node.
-    pub fn between_sockets(&self, a: usize, b: usize) -> Distance {
-        if a == b {
-            Distance::Socket
-        } else if a / self.near_sockets == b / self.near_sockets {
-            Distance::Near
-        } else {
-            Distance::Far
-        }
+    /// Between a core and whatever core of another cluster.
+    pub fn to_cluster(&self, core: usize, cluster: usize) -> Distance {
+        let (node, other) = (self.node(core), self.node_of_cluster(cluster));
+        self.between[node * self.nodes + other]
     }
 
-    /// CPUs from 0 to the last so that threads spread over sockets, then cores, then siblings.
-    pub fn spread(&self) -> Vec<usize> {
+    /// What a message takes from one node to another, or within one.
+    pub fn leg(&self, from: usize, to: usize) -> Ps {
+        let distance = if from == to { self.local } else { self.between[from * self.nodes + to] };
+        self.legs[distance as usize]
+    }
+
+    /// CPUs in this order.
+    pub fn order(&self, placement: Placement) -> Vec<usize> {
         let mut cpus: Vec<_> = (0..self.cpus).collect();
+        let (cores, in_cluster) = (self.places.len(), self.places.len() / self.clusters());
         cpus.sort_by_key(|&cpu| {
             let core = self.core(cpu);
-            (cpu / self.cores, core % self.cores_per_socket, self.socket(core))
+            let (sibling, node, cluster) = (cpu / cores, self.node(core), self.cluster(core));
+            match placement {
+                Placement::Numbered => [cpu, 0, 0, 0],
+                Placement::Filled => [sibling, core, 0, 0],
+                Placement::Spread => {
+                    // Sockets in turn, too.
+                    let turn = node % self.in_socket * self.nodes + node / self.in_socket;
+                    [sibling, core % in_cluster, self.turn_of(cluster), turn]
+                }
+                Placement::NodeByNode => [node, sibling, core, 0],
+            }
         });
         cpus
     }
 
-    /// CPUs so that threads fill a socket's cores, then their siblings, then the next socket.
-    pub fn filled(&self) -> Vec<usize> {
-        let mut cpus: Vec<_> = (0..self.cpus).collect();
-        cpus.sort_by_key(|&cpu| (self.socket(self.core(cpu)), cpu));
-        cpus
+    /// The turn of a cluster among those of its node: the first of each node come before the second.
+    fn turn_of(&self, cluster: usize) -> usize {
+        cluster % (self.clusters() / self.nodes)
     }
 
     /// All other CPUs, nearest first.
@@ -230,3 +305,40 @@ impl Layout {
         others.into_iter().map(|cpu| cpu as u16).collect()
     }
 }
+
+/// Between each two nodes.
+fn between_nodes(machine: &Machine, nodes: usize) -> Vec<Distance> {
+    let t = &machine.topology;
+    let (in_socket, near) = (machine.socket_nodes(), t.near_sockets.value as usize);
+    let between = |a: usize, b: usize| {
+        let (socket, other) = (a / in_socket, b / in_socket);
+        let twins = t.twin_nodes.value == 0.0 || a % in_socket == b % in_socket;
+        if a == b {
+            Distance::Node
+        } else if socket == other {
+            Distance::Socket
+        } else if socket / near == other / near && twins {
+            Distance::Near
+        } else {
+            Distance::Far
+        }
+    };
+    (0..nodes * nodes).map(|pair| between(pair / nodes, pair % nodes)).collect()
+}
+
+/// What the three legs of a transfer take: to the line's home, from there to whoever has it, and from that
+/// to who asked. Latencies between nodes were measured with the home in one of the two, so that two legs go
+/// between them and one does not.
+fn legs(latency: [Ps; 6], local: Distance) -> [Ps; 6] {
+    let at_home = latency[local as usize] / 3;
+    let leg = |distance: Distance| match distance {
+        Distance::Sibling | Distance::Cluster | Distance::Node => latency[distance as usize] / 3,
+        Distance::Socket | Distance::Near | Distance::Far => {
+            latency[distance as usize].saturating_sub(at_home) / 2
+        }
+    };
+    Distance::ALL.map(leg)
+}
+
+#[cfg(test)]
+mod tests;

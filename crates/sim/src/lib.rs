@@ -5,8 +5,8 @@
 //! takes the time that the machine says. The code under test is generic over
 //! [`Platform`](lockwright_platform::Platform) and cannot tell. This crate knows no lock.
 //!
-//! *Models*: for each cache line an owner, copies, requests served in order, a window in which a
-//! core keeps what it got, latency by distance, copies that a write has to drop; PAUSE and the
+//! *Models*: for each cache line an owner, copies, a home node that requests pass, requests served in
+//! order, a window in which a core keeps what it got, latency by distance, copies that a write has to drop; PAUSE and the
 //! instructions around each operation; run queues, slices, preemption by whoever wakes, context
 //! switches, wake-ups, new threads, ways out of idleness, timer interrupts; a lock that is on one line, as a
 //! kernel's, though its code keeps part of it elsewhere ([`Setup::one_line`]). *Does not model*:
@@ -32,8 +32,8 @@ use lockwright_platform::COUNTERS;
 use lockwright_platform::fiber::Fiber;
 
 use engine::{Engine, Next};
-pub use layout::Distance;
 use layout::Layout;
+pub use layout::{Distance, Placement};
 pub use lines::Traffic;
 pub use machine::{BadMachine, Machine};
 pub use platform::{Sim, SimWord};
@@ -41,24 +41,16 @@ pub use platform::{Sim, SimWord};
 /// Stack of a simulated thread in bytes.
 const STACK_BYTES: usize = 64 * 1024;
 
-/// Where threads begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Placement {
-    /// Over the sockets first, then over the cores, siblings last; free to move.
-    Spread,
-    /// A socket's cores first, then their siblings, then the next socket; free to move.
-    Filled,
-    /// CPU after CPU, bound to them.
-    Bound,
-    /// In turn over the sockets, bound.
-    BoundSpread,
-}
-
 /// How to run.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     /// Where threads begin.
     pub placement: Placement,
+    /// They stay there.
+    pub bound: bool,
+    /// The NUMA node in whose memory everything lies; `None`: each line in that of the CPU that touches
+    /// it first.
+    pub home: Option<usize>,
     /// Decides jitter and start times.
     pub seed: u64,
     /// Simulated time after which a run that has not ended is stuck.
@@ -71,10 +63,12 @@ pub struct Setup {
 }
 
 impl Default for Setup {
-    /// A socket after the other, seed 1, ten simulated seconds at most, nothing else.
+    /// A node after the other, seed 1, ten simulated seconds at most, nothing else.
     fn default() -> Self {
         Setup {
-            placement: Placement::Filled,
+            placement: Placement::NodeByNode,
+            bound: false,
+            home: None,
             seed: 1,
             limit: Duration::from_secs(10),
             one_line: None,
@@ -197,27 +191,24 @@ pub fn without_preemption<R>(f: impl FnOnce() -> R) -> R {
 ///
 /// # Panics
 ///
-/// With a thread's panic; inside a simulated thread.
+/// With a thread's panic; inside a simulated thread; if the machine has no such `home`.
 pub fn run(
     machine: &Machine,
     setup: Setup,
     threads: Vec<Box<dyn FnOnce()>>,
 ) -> Result<Outcome, Failure> {
     let layout = Layout::new(machine);
-    let cpus: Vec<usize> = match setup.placement {
-        Placement::Spread | Placement::BoundSpread => layout.spread(),
-        Placement::Filled => layout.filled(),
-        Placement::Bound => (0..layout.cpus).collect(),
-    };
-    let pinned = matches!(setup.placement, Placement::Bound | Placement::BoundSpread);
+    let cpus = layout.order(setup.placement);
     let limit = setup.limit.as_nanos() as u64 * 1_000;
+    assert!(setup.home.is_none_or(|home| home < layout.nodes()), "no such home: {:?}", setup.home);
     let mut engine = Engine::new(layout, setup.seed, limit);
+    engine.lines.home = setup.home;
     engine.one_line = setup.one_line;
     engine.stop = setup.stop;
     for id in 0..threads.len() {
         // Nobody starts in step.
         let at = engine.rng.u64(0..500_000);
-        engine.add_thread(cpus[id % cpus.len()], pinned, at);
+        engine.add_thread(cpus[id % cpus.len()], setup.bound, at);
     }
     let (result, mut engine) = platform::install(engine, || drive(threads));
     result?;

@@ -1,8 +1,11 @@
 //! Cache lines: who has them, who gets them next, and when.
 //!
-//! A transfer has three legs of equal length: the request goes to the line's home, the home asks
-//! whoever has the line, and that sends it. Requests are served in the order in which they arrive at
-//! the home, by reservation. A line that one core has alone goes to the next as soon as the request
+//! A transfer has three legs: the request goes to the line's home, the home asks whoever has the line,
+//! and that sends it. Home is the node whose memory holds the line: that of the core that touched it
+//! first, if nothing else was said. A leg takes what its distance says (`Layout::leg`), so a transfer
+//! between two nodes takes longer if the line is at home in a third; between cores that share a cache
+//! the cache answers, and the home is not asked. Requests are served in the order in which they arrive
+//! at the home, by reservation. A line that one core has alone goes to the next as soon as the request
 //! finds it; a core that another waits for keeps it for a while, the longer the further away the other
 //! is. Copies are dropped by the home, one thing after the other: not before the last copy that is under
 //! way has arrived and this is known, which is why a writer among readers waits about twice as long as
@@ -23,8 +26,8 @@ use crate::machine::MAX_CPUS;
 struct Cores {
     bits: [u64; MAX_CPUS / 64],
     count: u32,
-    /// Sockets that have a core in the set.
-    sockets: u64,
+    /// Clusters that have a core in the set.
+    clusters: u128,
 }
 
 impl Cores {
@@ -32,11 +35,11 @@ impl Cores {
         self.bits[core / 64] >> (core % 64) & 1 != 0
     }
 
-    fn add(&mut self, core: usize, socket: usize) {
+    fn add(&mut self, core: usize, cluster: usize) {
         if !self.has(core) {
             self.bits[core / 64] |= 1 << (core % 64);
             self.count += 1;
-            self.sockets |= 1 << socket;
+            self.clusters |= 1 << cluster;
         }
     }
 
@@ -44,6 +47,15 @@ impl Cores {
         if self.count > 0 {
             *self = Cores::default();
         }
+    }
+
+    fn clusters(&self) -> impl Iterator<Item = usize> {
+        let mut left = self.clusters;
+        std::iter::from_fn(move || {
+            let next = left.trailing_zeros() as usize;
+            left &= left.wrapping_sub(1);
+            (next < 128).then_some(next)
+        })
     }
 }
 
@@ -72,10 +84,48 @@ impl Tenure {
     }
 }
 
-#[derive(Default)]
+/// Owners before the last whose time is not over, or has not begun, in the order of their times.
+struct Earlier {
+    tenures: VecDeque<Tenure>,
+    /// How many there are of the cores that have this number modulo 64: nearly always none.
+    of: [u16; 64],
+}
+
+impl Earlier {
+    const NONE: Earlier = Earlier { tenures: VecDeque::new(), of: [0; 64] };
+
+    fn push(&mut self, tenure: Tenure) {
+        self.of[usize::from(tenure.core) % 64] += 1;
+        self.tenures.push_back(tenure);
+    }
+
+    fn forget_until(&mut self, now: Ps) {
+        while let Some(first) = self.tenures.front()
+            && first.until <= now
+        {
+            self.of[usize::from(first.core) % 64] -= 1;
+            self.tenures.pop_front();
+        }
+    }
+
+    /// As [`Tenure::begins`], if one of them is the core's.
+    fn begins(&mut self, core: usize, access: Access, takes: Ps, now: Ps) -> Option<Ps> {
+        if self.of[core % 64] == 0 {
+            return None;
+        }
+        let mut own = self.tenures.iter_mut().filter(|tenure| usize::from(tenure.core) == core);
+        own.find_map(|tenure| tenure.begins(access, takes, now))
+    }
+}
+
+/// The home of a line that nobody has touched.
+const NOWHERE: u16 = u16::MAX;
+
 struct Line {
     /// Decides who is near to its home.
     number: u64,
+    /// The node whose memory holds it.
+    home: u16,
     /// The core that has it alone, or had it last.
     owner: Option<Tenure>,
     /// When the owner has done what it wanted it for; for which share, in 1/1024, of the latency to
@@ -92,8 +142,7 @@ struct Line {
     /// When the last copy asked for so far has arrived and the home knows; when the next can be sent.
     reads_done: Ps,
     read_free: Ps,
-    /// Owners before the last whose time is not over, or has not begun.
-    earlier: VecDeque<Tenure>,
+    earlier: Earlier,
     /// Threads that sleep until somebody writes to it.
     watchers: Vec<u16>,
     /// Writes to it that have taken effect.
@@ -138,29 +187,60 @@ pub struct Traffic {
     pub accesses: u64,
 }
 
+/// How many addresses are remembered beside their lines.
+const RECENT: usize = 1 << 10;
+
 /// All lines that were ever touched.
-#[derive(Default)]
 pub(crate) struct Lines {
     index: FxHashMap<usize, u32>,
+    /// Addresses in lines (the last with this number modulo `RECENT`), and the lines' numbers.
+    recent: Box<[(usize, u32)]>,
     lines: Vec<Line>,
+    /// Home of lines that are first touched from now on; `None`: the node that touches them.
+    pub home: Option<usize>,
     pub traffic: Traffic,
+}
+
+impl Default for Lines {
+    fn default() -> Self {
+        Lines {
+            index: FxHashMap::default(),
+            recent: vec![(usize::MAX, 0); RECENT].into_boxed_slice(),
+            lines: Vec::new(),
+            home: None,
+            traffic: Traffic::default(),
+        }
+    }
 }
 
 impl Lines {
     /// The line of an address.
     pub fn of(&mut self, address: usize) -> u32 {
-        let next = self.lines.len() as u32;
-        let index = *self.index.entry(address >> 6).or_insert(next);
-        if index == next {
-            self.lines.push(Line { number: u64::from(next), ..Line::default() });
+        let place = address >> 6;
+        let recent = &mut self.recent[place % RECENT];
+        if recent.0 != place {
+            let next = self.lines.len() as u32;
+            let index = *self.index.entry(place).or_insert(next);
+            if index == next {
+                self.lines.push(Line::new(next));
+            }
+            *recent = (place, index);
         }
-        index
+        recent.1
+    }
+
+    /// A new line that is at home in this node, at an address of which no line is known yet.
+    pub fn at_home(&mut self, address: usize, node: usize) -> u32 {
+        let line = self.of(address);
+        self.lines[line as usize].home = node as u16;
+        line
     }
 
     /// From now on the line of `address` is that of `other`.
     pub fn join(&mut self, address: usize, other: usize) {
         let line = self.of(other);
         self.index.insert(address >> 6, line);
+        self.recent[(address >> 6) % RECENT] = (address >> 6, line);
     }
 
     pub fn watch(&mut self, line: u32, thread: u16) {
@@ -205,12 +285,17 @@ impl Lines {
         if let Some(begins) = line.begins(layout, core, access, now) {
             return Request::Served(self.done(layout, access, begins));
         }
-        let Some(owner) = line.owner else { return Request::Arrives(now) };
-        let distance = line.nearest(layout, usize::from(owner.core), core);
-        let leg = line.way(layout, rng, distance, core) / 3;
+        let Some(owner) = line.owner else {
+            if line.home == NOWHERE {
+                line.home = self.home.unwrap_or_else(|| layout.node(core)) as u16;
+            }
+            return Request::Arrives(now);
+        };
+        let nearest = line.nearest(layout, usize::from(owner.core), core);
+        let route = line.route(layout, rng, nearest, core);
         let (loser, when) = line.lost;
         let again = usize::from(loser) == core && (when..when + layout.flush_after).contains(&now);
-        Request::Arrives(now + leg + if again { layout.flush } else { 0 })
+        Request::Arrives(now + route.ask + if again { layout.flush } else { 0 })
     }
 
     /// When an access ends that has at `there` what it needs.
@@ -250,18 +335,55 @@ impl Lines {
     }
 }
 
+/// Where a line comes from, and how far that is.
+#[derive(Clone, Copy)]
+struct Source {
+    node: usize,
+    distance: Distance,
+}
+
+/// What the legs of a transfer take.
+#[derive(Clone, Copy)]
+struct Route {
+    ask: Ps,
+    forward: Ps,
+    send: Ps,
+}
+
+impl Route {
+    fn whole(self) -> Ps {
+        self.ask + self.forward + self.send
+    }
+}
+
 impl Line {
+    fn new(number: u32) -> Self {
+        Line {
+            number: u64::from(number),
+            home: NOWHERE,
+            owner: None,
+            used: 0,
+            keep: 0,
+            sharers: Cores::default(),
+            former: Cores::default(),
+            dropped: 0,
+            lost: (0, 0),
+            reads_done: 0,
+            read_free: 0,
+            earlier: Earlier::NONE,
+            watchers: Vec::new(),
+            writes: 0,
+        }
+    }
+
     /// When an access issued `now` begins, if the core has of the line what that needs.
     fn begins(&mut self, layout: &Layout, core: usize, access: Access, now: Ps) -> Option<Ps> {
-        while self.earlier.front().is_some_and(|tenure| tenure.until <= now) {
-            self.earlier.pop_front();
-        }
+        self.earlier.forget_until(now);
         if self.dropped <= now {
             self.former.clear();
         }
         let takes = access.takes(layout);
-        let mut own = self.earlier.iter_mut().filter(|tenure| usize::from(tenure.core) == core);
-        let earlier = own.find_map(|tenure| tenure.begins(access, takes, now));
+        let earlier = self.earlier.begins(core, access, takes, now);
         if earlier.is_some() {
             return earlier;
         }
@@ -280,29 +402,48 @@ impl Line {
         self.used + self.keep * way / 1024
     }
 
-    /// Between a core and the nearest that has the line.
-    fn nearest(&self, layout: &Layout, owner: usize, core: usize) -> Distance {
-        let socket = layout.socket(core);
-        let mut distance = layout.distance(owner, core);
-        let mut others = self.sharers.sockets;
-        while others != 0 {
-            let other = others.trailing_zeros() as usize;
-            others &= others - 1;
-            distance = distance.min(match layout.between_sockets(socket, other) {
-                // Another core's copy is as near as the cache that all of them share.
-                Distance::Socket => Distance::Cluster,
-                far => far,
-            });
+    /// The nearest that has the line.
+    fn nearest(&self, layout: &Layout, owner: usize, core: usize) -> Source {
+        let own = layout.cluster(core);
+        let mut source =
+            Source { node: layout.node(owner), distance: layout.distance(owner, core) };
+        for cluster in self.sharers.clusters() {
+            // Another core's copy is as near as the cache that all of a cluster share.
+            let distance = match cluster == own {
+                true => Distance::Cluster,
+                false => layout.to_cluster(core, cluster),
+            };
+            if distance < source.distance {
+                source = Source { node: layout.node_of_cluster(cluster), distance };
+            }
         }
-        distance
+        source
     }
 
-    /// Latency of a transfer to a core, by its own distance from the line's home.
-    fn way(&self, layout: &Layout, rng: &mut fastrand::Rng, distance: Distance, core: usize) -> Ps {
+    /// The legs of a transfer to a core, shorter or longer by the core's own distance from the line's
+    /// home, and by chance.
+    fn route(
+        &self,
+        layout: &Layout,
+        rng: &mut fastrand::Rng,
+        source: Source,
+        core: usize,
+    ) -> Route {
         // Any fixed place between nearest and furthest will do.
         let place = (self.number << 16 | core as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
         let share = 1024 - layout.spread + layout.spread * place / 512;
-        jittered(layout, rng, layout.latency[distance as usize] * share / 1024)
+        let jitter = rng.u64(1024 - layout.jitter..=1024 + layout.jitter);
+        let scaled = |leg: Ps| leg * share / 1024 * jitter / 1024;
+        if source.distance <= Distance::Cluster {
+            let leg = scaled(layout.latency[source.distance as usize]) / 3;
+            return Route { ask: leg, forward: leg, send: leg };
+        }
+        let (here, home) = (layout.node(core), usize::from(self.home));
+        Route {
+            ask: scaled(layout.leg(here, home)),
+            forward: scaled(layout.leg(home, source.node)),
+            send: scaled(layout.leg(source.node, here)),
+        }
     }
 
     /// A copy for a reader: when it is there, and where it comes from.
@@ -319,19 +460,20 @@ impl Line {
             return (now, Distance::Cluster);
         };
         let mine = usize::from(owner.core);
-        let distance = self.nearest(layout, mine, core);
-        let way = self.way(layout, rng, distance, core);
-        let leaves = (now + way / 3).max(self.kept(way)).max(self.read_free);
-        self.read_free = leaves + way * layout.occupancy / 1024;
-        let there = leaves + way / 3;
+        let source = self.nearest(layout, mine, core);
+        let route = self.route(layout, rng, source, core);
+        let leaves = (now + route.forward).max(self.kept(route.whole())).max(self.read_free);
+        self.read_free = leaves + route.whole() * layout.occupancy / 1024;
+        let there = leaves + route.send;
         if self.sharers.count == 0 {
-            self.earlier.push_back(Tenure { until: leaves, ..owner });
+            self.earlier.push(Tenure { until: leaves, ..owner });
             self.lost = (owner.core, leaves);
         }
-        self.reads_done = self.reads_done.max(there + way / 3);
-        self.sharers.add(mine, layout.socket(mine));
-        self.sharers.add(core, layout.socket(core));
-        (there, distance)
+        // The reader tells the home.
+        self.reads_done = self.reads_done.max(there + route.ask);
+        self.sharers.add(mine, layout.cluster(mine));
+        self.sharers.add(core, layout.cluster(core));
+        (there, source.distance)
     }
 
     /// The line for a writer alone: when it is there, and where it comes from (`None`: the writer
@@ -344,7 +486,6 @@ impl Line {
         now: Ps,
         own: Ps,
     ) -> (Ps, Option<Distance>) {
-        let socket = layout.socket(core);
         let mine = |from| Tenure { core: core as u16, from, until: Ps::MAX, busy: from + own };
         let Some(owner) = self.owner else {
             self.owner = Some(mine(now));
@@ -352,38 +493,46 @@ impl Line {
         };
         let had = self.sharers.has(core);
         let others = u64::from(self.sharers.count) - u64::from(had);
-        let mut distance = layout.distance(usize::from(owner.core), core);
-        let mut sockets = self.sharers.sockets;
-        while sockets != 0 {
-            let other = sockets.trailing_zeros() as usize;
-            sockets &= sockets - 1;
-            if other != socket {
-                distance = distance.max(layout.between_sockets(socket, other));
-            }
-        }
-        if others > 0 {
-            distance = distance.max(Distance::Cluster);
-        }
-        let way = self.way(layout, rng, distance, core);
+        let source = self.furthest(layout, usize::from(owner.core), core, others > 0);
+        let route = self.route(layout, rng, source, core);
         let leaves = if self.sharers.count > 0 {
             self.former = std::mem::take(&mut self.sharers);
-            self.dropped = now.max(self.reads_done) + way / 3;
+            self.dropped = now.max(self.reads_done) + route.forward;
             self.dropped
         } else {
-            let leaves = (now + way / 3).max(self.kept(way));
-            self.earlier.push_back(Tenure { until: leaves, ..owner });
+            let leaves = (now + route.forward).max(self.kept(route.whole()));
+            self.earlier.push(Tenure { until: leaves, ..owner });
             leaves
         };
-        let from = leaves + way / 3 + others * layout.invalidate;
+        let from = leaves + route.send + others * layout.invalidate;
         self.owner = Some(mine(from));
         self.used = from + own;
         self.keep = rng.u64(layout.keep.0..=layout.keep.1);
         self.reads_done = 0;
         self.read_free = 0;
-        (from, (!had).then_some(distance))
+        (from, (!had).then_some(source.distance))
     }
-}
 
-fn jittered(layout: &Layout, rng: &mut fastrand::Rng, way: Ps) -> Ps {
-    way * rng.u64(1024 - layout.jitter..=1024 + layout.jitter) / 1024
+    /// The furthest from which a writer has to hear: the owner, or whoever has a copy, if `others` do.
+    fn furthest(&self, layout: &Layout, owner: usize, core: usize, others: bool) -> Source {
+        let own = layout.cluster(core);
+        let mut source =
+            Source { node: layout.node(owner), distance: layout.distance(owner, core) };
+        if others && source.distance < Distance::Cluster {
+            source.distance = Distance::Cluster;
+        }
+        let here = layout.node(core);
+        let way = |node| layout.leg(usize::from(self.home), node) + layout.leg(node, here);
+        for cluster in self.sharers.clusters().filter(|&cluster| cluster != own) {
+            let other = Source {
+                node: layout.node_of_cluster(cluster),
+                distance: layout.to_cluster(core, cluster),
+            };
+            let nearer = source.distance <= Distance::Cluster || way(source.node) < way(other.node);
+            if nearer {
+                source = other;
+            }
+        }
+        source
+    }
 }

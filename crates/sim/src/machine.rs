@@ -1,16 +1,18 @@
 //! Machines as data: topology, latencies, costs of the processor and of the scheduler.
 //!
 //! A machine is a TOML file in which every number stands beside its source. What is given in
-//! nanoseconds becomes picoseconds here. The machines in `machines/` are built in; a user may
-//! write others.
+//! nanoseconds becomes picoseconds in `layout`. The machines in `machines/` are built in; a user may
+//! write others, whole or as changes to a built-in one (`based_on`).
+
+mod check;
+mod file;
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A number and where it comes from.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Given {
     /// The number.
     pub value: f64,
@@ -18,18 +20,34 @@ pub struct Given {
     pub source: String,
 }
 
+impl Given {
+    /// A number that nobody has given yet.
+    fn missing() -> Self {
+        Given { value: f64::NAN, source: String::new() }
+    }
+}
+
+/// What may be given under one name.
+#[derive(Clone, Copy, Debug)]
+pub struct Number {
+    /// `section.field`.
+    pub name: &'static str,
+    /// What it is, as the field's documentation says it.
+    pub about: &'static str,
+    least: f64,
+    most: f64,
+}
+
 macro_rules! machine {
     ($($(#[doc = $section_doc:literal])+ $section:ident: $Section:ident { $($(#[doc = $doc:literal])+ $field:ident in $low:literal, $high:literal;)* })*) => {
         $($(#[doc = $section_doc])+
-        #[derive(Clone, Debug, Deserialize, Serialize)]
-        #[serde(deny_unknown_fields)]
+        #[derive(Clone, Debug, Serialize)]
         pub struct $Section {
             $($(#[doc = $doc])+ pub $field: Given,)*
         })*
 
         /// A machine file.
-        #[derive(Clone, Debug, Deserialize, Serialize)]
-        #[serde(deny_unknown_fields)]
+        #[derive(Clone, Debug, Serialize)]
         pub struct Machine {
             /// The name users select it by.
             pub name: String,
@@ -38,22 +56,25 @@ macro_rules! machine {
             $($(#[doc = $section_doc])+ pub $section: $Section,)*
         }
 
+        /// Every number that a machine has.
+        pub const NUMBERS: &[Number] = &[$($(Number {
+            name: concat!(stringify!($section), ".", stringify!($field)),
+            about: concat!($($doc),*),
+            least: $low,
+            most: $high,
+        }),*),*];
+
         impl Machine {
-            fn check_numbers(&self) -> Result<(), (&'static str, String)> {
-                $($(
-                    let given = &self.$section.$field;
-                    let name = concat!(stringify!($section), ".", stringify!($field));
-                    if given.source.trim().is_empty() {
-                        return Err((name, ": say where the number comes from".to_owned()));
-                    }
-                    if !($low..=$high).contains(&given.value) {
-                        return Err((name, format!(" is {}, allowed are {} to {}", given.value, $low, $high)));
-                    }
-                )*)*
-                Ok(())
+            /// A machine of which nothing is known.
+            fn blank() -> Self {
+                Machine {
+                    name: String::new(),
+                    about: String::new(),
+                    $($section: $Section { $($field: Given::missing()),* }),*
+                }
             }
 
-            /// Every number with its name, for tables.
+            /// Every number with its name, in the order of [`NUMBERS`].
             pub fn numbers(&self) -> Vec<(&'static str, &Given)> {
                 vec![$($((concat!(stringify!($section), ".", stringify!($field)), &self.$section.$field)),*),*]
             }
@@ -67,7 +88,7 @@ macro_rules! machine {
 }
 
 machine! {
-    /// Counts. CPUs are numbered socket by socket, the siblings of all cores after all cores.
+    /// Counts. The siblings of all cores are numbered after all cores.
     topology: Topology {
         /// Sockets.
         sockets in 1.0, 64.0;
@@ -81,6 +102,11 @@ machine! {
         node_clusters in 1.0, 64.0;
         /// Sockets that are near each other (one hop): neighbours in this many; all others are far.
         near_sockets in 1.0, 64.0;
+        /// 1: of two near sockets each node has one near it, that in the same place, and all others are
+        /// far (two hops). 0: all are near.
+        twin_nodes in 0.0, 1.0;
+        /// 1: the numbers of the cores go round the nodes. 0: they go node by node.
+        interleaved in 0.0, 1.0;
     }
     /// Nanoseconds until a line arrives that another core has modified.
     latency: Latency {
@@ -173,8 +199,11 @@ machine! {
         tick in 0.0, 1e6;
         /// Time between two of them on a CPU; CPUs have them at different times.
         tick_every in 1000.0, 1e9;
-        /// A fence that reaches all CPUs that run the program.
+        /// A fence that reaches all CPUs that run the program, if that is one more; each further one costs
+        /// a line from there. One is carried out at a time.
         heavy_fence in 0.0, 1e6;
+        /// What the interrupt of such a fence takes from a CPU.
+        heavy_interrupt in 0.0, 1e6;
     }
 }
 
@@ -189,19 +218,6 @@ impl fmt::Display for BadMachine {
 }
 
 impl std::error::Error for BadMachine {}
-
-/// Line of the number with this name in a file that has it.
-fn line_of(text: &str, name: &str) -> Option<usize> {
-    let (section, field) = name.split_once('.')?;
-    let whole = toml::de::DeTable::parse(text).ok()?;
-    let given = whole.get_ref().get(section)?.get_ref().as_table()?.get(field)?;
-    Some(line_at(text, given.span().start))
-}
-
-/// The line of a place in a text.
-fn line_at(text: &str, place: usize) -> usize {
-    1 + text[..place].matches('\n').count()
-}
 
 /// The built-in machine files.
 const FILES: &[&str] = &[
@@ -223,16 +239,7 @@ impl Machine {
     ///
     /// The text is no machine file: the line and the reason.
     pub fn parse(text: &str) -> Result<Self, BadMachine> {
-        let machine: Machine = toml::from_str(text).map_err(|error| {
-            let line = error.span().map(|span| line_at(text, span.start));
-            let at = line.map_or_else(String::new, |line| format!("line {line}: "));
-            BadMachine(format!("{at}{}", error.message().replace('\n', " ")))
-        })?;
-        machine.check().map_err(|(name, why)| {
-            let at = line_of(text, name).map_or_else(String::new, |line| format!("line {line}: "));
-            BadMachine(format!("{at}{name}{why}"))
-        })?;
-        Ok(machine)
+        file::read(text).map_err(BadMachine)
     }
 
     /// Whether a machine that was changed is still one.
@@ -241,33 +248,30 @@ impl Machine {
     ///
     /// Which number is not allowed, and why.
     pub fn verify(&self) -> Result<(), BadMachine> {
-        self.check().map_err(|(name, why)| BadMachine(format!("{name}{why}")))
-    }
-
-    /// The first number that is not allowed, and what is to be said of it.
-    fn check(&self) -> Result<(), (&'static str, String)> {
-        self.check_numbers()?;
-        for (name, given) in self.numbers() {
-            if name.starts_with("topology.") && given.value.fract() != 0.0 {
-                return Err((name, format!(" is {}, not a whole number", given.value)));
-            }
-        }
-        if self.cpus() > MAX_CPUS {
-            let why = format!(": {} CPUs in all, allowed are {MAX_CPUS}", self.cpus());
-            return Err(("topology.sockets", why));
-        }
-        if self.latency.keep_low.value > self.latency.keep_high.value {
-            return Err(("latency.keep_low", " is more than latency.keep_high".to_owned()));
-        }
-        Ok(())
+        check::check(self).map_err(|fault| BadMachine(fault.to_string()))
     }
 
     /// The built-in machines.
+    ///
+    /// # Panics
+    ///
+    /// If one of them is wrong, which a test says first.
     pub fn built_in() -> Vec<Machine> {
         FILES
             .iter()
             .map(|text| Machine::parse(text).unwrap_or_else(|e| panic!("built-in machine: {e}")))
             .collect()
+    }
+
+    /// Names of the built-in machines.
+    pub fn built_in_names() -> Vec<String> {
+        FILES.iter().filter_map(|text| file::name_of(text)).collect()
+    }
+
+    /// The built-in machine of this name.
+    pub fn named(name: &str) -> Option<Machine> {
+        let text = FILES.iter().find(|text| file::name_of(text).as_deref() == Some(name))?;
+        Machine::parse(text).ok()
     }
 
     /// The number with this name, to vary it.
@@ -282,6 +286,17 @@ impl Machine {
         at_most(&mut self.topology.sockets, sockets);
         at_most(&mut self.topology.threads, threads);
         self
+    }
+
+    /// NUMA nodes of a socket.
+    pub fn socket_nodes(&self) -> usize {
+        let t = &self.topology;
+        (t.clusters.value / t.node_clusters.value) as usize
+    }
+
+    /// NUMA nodes.
+    pub fn nodes(&self) -> usize {
+        self.topology.sockets.value as usize * self.socket_nodes()
     }
 
     /// Cores.
@@ -299,48 +314,8 @@ impl Machine {
 /// Most hardware threads of a machine.
 pub const MAX_CPUS: usize = 1024;
 
+/// Most cache clusters of a machine.
+pub const MAX_CLUSTERS: usize = 128;
+
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_built_in_machines_are_sound_and_their_names_unique() {
-        let machines = Machine::built_in();
-        assert_eq!(machines.len(), FILES.len());
-        for (i, machine) in machines.iter().enumerate() {
-            assert!(machines[..i].iter().all(|other| other.name != machine.name));
-        }
-    }
-
-    #[test]
-    fn bad_files_are_refused_with_line_and_reason() {
-        let refused = |old: &str, new: &str, why: &str| {
-            assert!(FILES[0].contains(old), "{old}");
-            let error = Machine::parse(&FILES[0].replacen(old, new, 1)).unwrap_err().to_string();
-            assert!(error.contains(why), "{error}");
-        };
-        refused("[latency.far]", "[latency.farr]", "farr");
-        refused("name =", "name", "line 1: ");
-        refused("value = 8", "value = \"8\"", "line 5: ");
-        refused("value = 8", "value = 8.5", "line 4: topology.sockets is 8.5, not a whole number");
-        refused("value = 8", "value = 800", "line 4: topology.sockets is 800, allowed are 1 to 64");
-        let keep = FILES[0].find("[latency.keep_low]").unwrap();
-        let low = "[latency.keep_low]\nvalue = 0.08";
-        let why = format!("line {}: latency.keep_low is more", line_at(FILES[0], keep));
-        refused(low, "[latency.keep_low]\nvalue = 0.9", &why);
-        let bare = FILES[0].find("source = \"").unwrap() + 10;
-        let end = bare + FILES[0][bare..].find('"').unwrap();
-        let unsourced = format!("{}{}", &FILES[0][..bare], &FILES[0][end..]);
-        let error = Machine::parse(&unsourced).unwrap_err().to_string();
-        assert!(error.contains("line 4: topology.sockets: say where the number"), "{error}");
-    }
-
-    #[test]
-    fn a_machine_that_was_changed_is_verified_anew() {
-        let mut machine = Machine::parse(FILES[0]).unwrap();
-        assert_eq!(machine.verify(), Ok(()));
-        machine.latency.jitter.value = 1.08;
-        let why = machine.verify().unwrap_err().to_string();
-        assert_eq!(why, "latency.jitter is 1.08, allowed are 0 to 0.9");
-    }
-}
+mod tests;

@@ -255,7 +255,7 @@ unsafe impl Platform for Sim {
     fn fence_light() {}
 
     fn fence_heavy() {
-        step(|engine| engine.spend(engine.layout.heavy_fence));
+        step(Engine::heavy_fence);
     }
 
     fn spin_while<T: Scalar>(
@@ -417,11 +417,14 @@ unsafe impl Platform for Sim {
     }
 
     fn domain(_me: &Me<Self>) -> u16 {
-        with(|engine| engine.layout.domain(usize::from(engine.cpu())) as u16)
+        with(|engine| {
+            let core = engine.layout.core(usize::from(engine.cpu()));
+            engine.layout.cluster(core) as u16
+        })
     }
 
     fn domains() -> u16 {
-        with(|engine| engine.layout.domains() as u16)
+        with(|engine| engine.layout.clusters() as u16)
     }
 
     fn cpu_stamp(cpu: u16) -> u32 {

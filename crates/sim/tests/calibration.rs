@@ -46,9 +46,9 @@ fn trip(machine: &Machine, placement: Placement) -> f64 {
 fn a_compare_and_swap_ping_pong_takes_most_of_the_latency() {
     let mut table = String::new();
     for machine in Machine::built_in() {
-        let apart = (machine.topology.sockets.value > 1.0).then_some(Placement::BoundSpread);
+        let apart = (machine.topology.sockets.value > 1.0).then_some(Placement::Spread);
         let ways =
-            [(Some(Placement::Bound), &machine.latency.cluster), (apart, &machine.latency.near)];
+            [(Some(Placement::Numbered), &machine.latency.cluster), (apart, &machine.latency.near)];
         for (placement, way) in ways {
             let Some(placement) = placement else { continue };
             let (seen, name) = (trip(&machine, placement), &machine.name);

@@ -46,7 +46,7 @@ fn chance_between_operations_takes_the_time_of_the_file_on_average() {
 
 /// Two threads pass a ball: a one-way trip is one write of a line that is elsewhere, and a read whose
 /// request is there before.
-fn trip(machine: &Machine, placement: Placement) -> f64 {
+fn trip(machine: &Machine, setup: Setup) -> f64 {
     const TRIPS: u64 = 2_000;
     let ball = line(0);
     let took = Rc::new(Cell::new(0));
@@ -69,7 +69,7 @@ fn trip(machine: &Machine, placement: Placement) -> f64 {
         }
     };
     let bodies = threads(vec![Box::new(player(0)), Box::new(player(1))]);
-    run(machine, Setup { placement, ..SETUP }, bodies).unwrap();
+    run(machine, setup, bodies).unwrap();
     took.get() as f64 / TRIPS as f64
 }
 
@@ -81,12 +81,26 @@ fn a_ping_pong_takes_a_transfer_and_two_thirds_and_half_a_poll() {
         + machine.latency.invalidate.value
         + machine.core.poll.value / 2.0;
     for (placement, way) in [
-        (Placement::Bound, machine.latency.cluster.value),
-        (Placement::BoundSpread, machine.latency.near.value),
+        (Placement::Numbered, machine.latency.cluster.value),
+        (Placement::Spread, machine.latency.near.value),
     ] {
         // A spinner has asked for the line before the write that it looks for takes effect.
-        let (seen, wanted) = (trip(&machine, placement), 5.0 / 3.0 * way + own);
+        let setup = Setup { placement, ..SETUP };
+        let (seen, wanted) = (trip(&machine, setup), 5.0 / 3.0 * way + own);
         assert!((seen / wanted - 1.0).abs() < 0.1, "{seen} ns, {wanted} expected");
+    }
+}
+
+/// A line that two nodes pass to and fro comes by way of a third, if its memory is there.
+#[test]
+fn a_home_in_a_third_node_makes_a_trip_longer() {
+    let machine = steady("ivybridge-ex-8s");
+    let from =
+        |home| trip(&machine, Setup { placement: Placement::Spread, home: Some(home), ..SETUP });
+    let here = from(0);
+    assert!((from(1) / here - 1.0).abs() < 0.02, "{here} ns, {} ns", from(1));
+    for home in [2, 7] {
+        assert!(from(home) > 1.2 * here, "{here} ns, {} ns at {home}", from(home));
     }
 }
 
@@ -188,7 +202,7 @@ fn mixed(seed: u64) -> Outcome {
         };
         Box::new(body) as Box<dyn FnOnce()>
     };
-    let setup = Setup { seed, placement: Placement::Spread, ..SETUP };
+    let setup = Setup { seed, placement: Placement::Spread, bound: false, ..SETUP };
     run(&machine("skylake-2s"), setup, (0..100).map(|_| body()).collect()).unwrap()
 }
 

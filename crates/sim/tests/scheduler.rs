@@ -27,7 +27,7 @@ fn slices_share_the_cpus() {
         };
         Box::new(body) as Box<dyn FnOnce()>
     };
-    let setup = Setup { placement: Placement::Spread, ..SETUP };
+    let setup = Setup { placement: Placement::Spread, bound: false, ..SETUP };
     let outcome = run(&machine, setup, (0..60).map(|_| body()).collect()).unwrap();
     assert_eq!(ends.get(), 60);
     assert!(outcome.involuntary_switches > 60, "{outcome:?}");
@@ -192,8 +192,8 @@ fn a_wake_up_across_sockets_is_left_to_the_other_cpu() {
     let machine = steady("cascadelake-2s");
     let (l, s) = (&machine.latency, &machine.scheduler);
     for (placement, way, lines) in [
-        (Placement::Bound, l.cluster.value, s.wake_lines.value),
-        (Placement::BoundSpread, l.near.value, s.queue_lines.value),
+        (Placement::Numbered, l.cluster.value, s.wake_lines.value),
+        (Placement::Spread, l.near.value, s.queue_lines.value),
     ] {
         let wanted = s.wake.value + (lines + 1.0) * way;
         let seen = wake_up(&machine, placement);
@@ -278,7 +278,7 @@ fn wake_ups_beside(
     };
     let mut bodies: Vec<Box<dyn FnOnce()>> = vec![Box::new(sleeper), Box::new(waker)];
     bodies.extend(others);
-    let setup = Setup { placement: Placement::Bound, ..SETUP };
+    let setup = Setup { placement: Placement::Numbered, ..SETUP };
     run(machine, setup, threads(bodies)).unwrap();
     ends.take()
 }
@@ -382,4 +382,59 @@ fn deadlines_of_waits_that_ended_do_not_count() {
         }
     };
     run(&machine, SETUP, threads(vec![Box::new(waits), Box::new(others)])).unwrap();
+}
+
+/// A heavy fence on CPU 0 beside so many threads that do nothing else (`also`: but such fences): how long
+/// 20 take on average, and what each costs a thread beside it, in nanoseconds.
+fn heavy_fence(machine: &Machine, beside: usize, also: bool) -> (f64, f64) {
+    const FENCES: u64 = 20;
+    const BEGIN: u64 = 2_000_000;
+    let took = Rc::new(Cell::new(0));
+    let fencing = |took: Rc<Cell<u64>>| {
+        move || {
+            Sim::sleep(BEGIN - clock());
+            let began = clock();
+            (0..FENCES).for_each(|_| Sim::fence_heavy());
+            took.set(clock() - began);
+        }
+    };
+    let longest = Rc::new(Cell::new(0));
+    let bystander = |_| -> Box<dyn FnOnce()> {
+        if also {
+            return Box::new(fencing(Rc::default()));
+        }
+        let longest = Rc::clone(&longest);
+        Box::new(move || {
+            Sim::sleep(BEGIN - clock());
+            let began = clock();
+            (0..100_000).for_each(|_| Sim::relax(20));
+            longest.set(longest.get().max(clock() - began));
+        })
+    };
+    let mut bodies = threads(vec![Box::new(fencing(Rc::clone(&took)))]);
+    bodies.extend((0..beside).map(bystander));
+    run(machine, SETUP, bodies).unwrap();
+    let without = 100_000.0 * machine.core.pause.value.max(20.0);
+    (took.get() as f64 / FENCES as f64, (longest.get() as f64 - without) / FENCES as f64)
+}
+
+/// One machine-wide mutex, an interrupt on each CPU that runs the program, and the answers of all of them.
+#[test]
+fn a_heavy_fence_costs_more_the_more_cpus_it_reaches() {
+    let mut machine = steady("ivybridge-ex-8s");
+    machine.number_mut("scheduler.tick").unwrap().value = 0.0;
+    let s = &machine.scheduler;
+    let (call, interrupt) = (s.heavy_fence.value, s.heavy_interrupt.value);
+    let looks = s.search.value * machine.cpus() as f64;
+    let near = |seen: f64, wanted: f64| (seen / wanted - 1.0_f64).abs() < 0.15;
+    let (alone, _) = heavy_fence(&machine, 0, false);
+    assert!(near(alone, machine.core.fence.value + looks), "alone {alone} ns");
+    let (one, lost) = heavy_fence(&machine, 1, false);
+    assert!(near(one, call + looks) && near(lost, interrupt), "{one} ns, costs {lost}");
+    let (ten, lost) = heavy_fence(&machine, 10, false);
+    let answers = 9.0 * machine.latency.cluster.value;
+    assert!(near(ten, call + looks + answers) && near(lost, interrupt), "{ten} ns, costs {lost}");
+    // Of three that do it each waits for the others' calls, and is interrupted by them.
+    let (three, _) = heavy_fence(&machine, 2, true);
+    assert!(three > 2.5 * one, "{three} ns, {one} where one does it");
 }

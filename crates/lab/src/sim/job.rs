@@ -28,6 +28,10 @@ pub struct Job {
     pub machine: Machine,
     /// Where threads begin.
     pub placement: Placement,
+    /// They stay there.
+    pub bound: bool,
+    /// The NUMA node in whose memory everything lies; `None`: where it is touched first.
+    pub home: Option<usize>,
     /// What they do.
     pub workload: Workload,
     /// From the attempt to take a lock to its release they are not preempted, as in a kernel.
@@ -441,8 +445,8 @@ fn go(
     let each = sleeps_ns as f64 + job.machine.scheduler.exit_deep.value;
     let turn = Duration::from_millis(50) + Duration::from_nanos(2 * each as u64);
     let limit = (job.warmup + job.time) * 4 + Duration::from_secs(30) + turn * job.threads as u32;
-    let Job { placement, seed, stop, .. } = *job;
-    let setup = Setup { placement, seed, limit, one_line, stop };
+    let Job { placement, bound, home, seed, stop, .. } = *job;
+    let setup = Setup { placement, bound, home, seed, limit, one_line, stop };
     let outcome = run(&job.machine, setup, threads.collect())?;
     Ok((outcome, results.iter().map(|result| result.get()).collect()))
 }

@@ -43,6 +43,8 @@ pub(super) fn task(
     let job = Job {
         machine: machine.clone(),
         placement,
+        bound: placement != Placement::Spread,
+        home: None,
         workload,
         kernel: true,
         threads,
@@ -88,7 +90,7 @@ fn by_policy(
         let mut first = None;
         for &(column, policy) in columns {
             let Some(published) = rows.number(row, column) else { continue };
-            let task = task(policy, &machine, Placement::Bound, workload(row), threads, ms);
+            let task = task(policy, &machine, Placement::Numbered, workload(row), threads, ms);
             let task = sheet.run(task);
             let is_first = first.is_none();
             let first = *first.get_or_insert(task);
@@ -191,7 +193,7 @@ fn fairness(rows: &Rows, quick: bool) -> Sheet {
             (_, "after_4ms") => "handoff",
             _ => "handoff-at-once",
         };
-        let mut run = task(policy, &machine, Placement::Bound, workload, 80, ms(quick, 200));
+        let mut run = task(policy, &machine, Placement::Numbered, workload, 80, ms(quick, 200));
         // The share of the readers that spin comes and goes.
         run.seeds_times = if quick { 1 } else { 3 };
         let run = sheet.run(run);
@@ -219,7 +221,7 @@ fn torture(rows: &Rows, quick: bool) -> Sheet {
     let mut sheet = Sheet::default();
     for row in 0..rows.rows.len() {
         let writers = rows.number(row, "writers").expect("writers") as usize;
-        let bound = Placement::Bound;
+        let bound = Placement::Numbered;
         let run = task("mutex-kernel", &machine, bound, workload, writers, ms(quick, 40));
         let run = sheet.run(run);
         sheet.plans.push(Plan {
@@ -245,7 +247,7 @@ fn fxmark(rows: &Rows, quick: bool) -> Sheet {
     let inside_ns = (alone * 0.8) as u32;
     let outside_ns = alone as u32 - inside_ns;
     let workload = Workload::Directory { pattern: Pattern::SharedWrite, inside_ns, outside_ns };
-    let bound = Placement::Bound;
+    let bound = Placement::Numbered;
     let run = task("v5.11", &machine("epyc-7551-2s"), bound, workload, 64, ms(quick, 60));
     let mut sheet = Sheet::default();
     let run = sheet.run(run);

@@ -24,9 +24,11 @@ impl Engine {
         true
     }
 
-    /// When something ends that would end at `at` if no timer interrupt came to the CPU; it began at
-    /// `from`. Each that comes meanwhile takes its time; those of the time before are over, but the last.
+    /// When something ends that would end at `at` if no interrupt came to the CPU; it began at `from`.
+    /// What fences have cost the CPU since it last did something is added. Each timer interrupt that comes
+    /// meanwhile takes its time; those of the time before are over, but the last.
     fn ticked(&mut self, cpu: u16, from: Ps, at: Ps) -> Ps {
+        let at = at + std::mem::take(&mut self.cpus[usize::from(cpu)].interrupts);
         let next = self.cpus[usize::from(cpu)].next_tick;
         if at < next {
             return at;
@@ -59,6 +61,28 @@ impl Engine {
     /// are within 5 %; more is for what other code there would be.
     pub fn about(&mut self, time: Ps) -> Ps {
         time * self.rng.u64(768..=1280) / 1024
+    }
+
+    /// The kernel's `membarrier`: one call at a time on the whole machine; an interrupt to each CPU that
+    /// runs the program, whose answer the caller waits for. Without any it is a look at every CPU.
+    pub fn heavy_fence(&mut self) -> bool {
+        let here = usize::from(self.cpu());
+        let (mut others, mut answers) = (0, 0);
+        let core = self.layout.core(here);
+        for cpu in (0..self.cpus.len()).filter(|&cpu| cpu != here) {
+            if self.cpus[cpu].current.is_some() {
+                others += 1;
+                let far = self.layout.distance(core, self.layout.core(cpu));
+                answers += if others > 1 { self.layout.latency[far as usize] } else { 0 };
+                self.cpus[cpu].interrupts += self.layout.heavy_interrupt;
+            }
+        }
+        let looks = self.layout.search * self.cpus.len() as Ps;
+        let call = if others == 0 { self.layout.fence } else { self.layout.heavy_fence };
+        let takes = call + looks + answers;
+        let ends = self.fence_free.max(self.now) + self.about(takes);
+        self.fence_free = ends;
+        self.until(ends)
     }
 
     /// One turn of a loop in about a thousand takes longer.

@@ -33,7 +33,9 @@ pub fn steady(name: &str) -> Machine {
 }
 
 pub const SETUP: Setup = Setup {
-    placement: Placement::Bound,
+    placement: Placement::Numbered,
+    bound: true,
+    home: None,
     seed: 1,
     limit: Duration::from_secs(10),
     one_line: None,
