@@ -15,6 +15,7 @@ from rustscan import Source
 MAY = {
     "platform": set(),
     "locks": {"platform"},
+    "model": {"platform"},
     "lockwright": {"platform", "locks"},
     "capi": {"platform", "locks", "lockwright"},
     "preload": {"platform", "locks", "lockwright", "capi"},
@@ -28,10 +29,10 @@ MAY = {
 # Not even in tests: the simulated machine knows no lock.
 NEVER = {"sim": {"locks", "lockwright", "capi", "preload", "workloads"}}
 # May stand in `[dev-dependencies]` only.
-TEST_ONLY = {"contract"}
-# Where `unsafe` may stand: what talks to memory or to C, and contract, which is never shipped and
-# implements unsafe traits wrongly on purpose. All others forbid it in their roots.
-UNSAFE = {"platform", "locks", "lockwright", "capi", "preload", "peers", "contract"}
+TEST_ONLY = {"contract", "model"}
+# Where `unsafe` may stand: what talks to memory or to C, and contract and model, which are never shipped
+# and implement unsafe traits, the former wrongly on purpose. All others forbid it in their roots.
+UNSAFE = {"platform", "locks", "lockwright", "capi", "preload", "peers", "contract", "model"}
 # And in these files of others, whose roots deny it: the simulated machine vouches for what `Platform`
 # asks of an implementation.
 UNSAFE_FILES = {"sim": {"src/platform.rs", "tests/machine.rs"}}

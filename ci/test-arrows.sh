@@ -36,7 +36,7 @@ expect "sim -> locks: not even in tests" sim locks '"dev"' "$deny"
 expect "new: new crate; say in ci/arrows.py what it may depend on" new locks '"dev"' "$forbid"
 expect "workloads/src/lib.rs: no #![forbid(unsafe_code)]" workloads platform null "// $forbid"
 expect "sim/src/lib.rs: no #![deny(unsafe_code)]" sim platform null "// $deny"
-expect "lab/src/lib.rs:2: unsafe outside capi, contract, locks, lockwright, peers, platform, preload" \
+expect "lab/src/lib.rs:2: unsafe outside capi, contract, locks, lockwright, model, peers, platform, preload" \
     lab sim null "$forbid"$'\nunsafe fn f() {}'
 echo "test-arrows: $failures failures"
 ((failures == 0))

@@ -39,7 +39,9 @@
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use lockwright_platform::{Holder, Me, Pace, Platform, Shield, Slot, Spin, Until, Word, ZeroWord};
+use lockwright_platform::{
+    Holder, Me, Pace, Platform, Shield, Slot, Spin, Until, Word, ZeroWord, is_cpu,
+};
 
 use crate::osq;
 use crate::record::{Finally, Queue};
@@ -257,7 +259,7 @@ impl<P: Platform, T: Tests> CountMutex<P, T> {
     /// Waits for the owner to let go; false if it stopped running or another took over.
     fn await_owner(&self, owner: u32, end: u64) -> bool {
         let cpu = (owner & 0x7fff).wrapping_sub(1) as u16;
-        if cpu == P::cpu() {
+        if is_cpu(cpu) && cpu == P::cpu() {
             return false;
         }
         let until = Until {

@@ -6,7 +6,7 @@
 //! Reading sums over threads and is not a snapshot of one instant; resetting takes a baseline, so
 //! no increment is lost to it. Without the feature `events` counting compiles to nothing.
 
-use lockwright_platform::{COUNTERS, Platform};
+use lockwright_platform::{COUNTERS, Heavy, Platform};
 
 macro_rules! events {
     ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal;)*) => {
@@ -73,6 +73,14 @@ events! {
     OsqUnqueue = "osq_unqueue";
     /// Heavy fences, before a sleep and when a bias is turned off.
     FenceHeavy = "fence_heavy";
+    /// System calls that they made.
+    FenceCall = "fence_call";
+    /// Nanoseconds spent in those calls.
+    FenceNs = "fence_ns";
+    /// Heavy fences that a call of another thread served as well.
+    FenceShared = "fence_shared";
+    /// Times that the calls had become too dear, and unlocks began to fence by themselves for a while.
+    FenceRest = "fence_rest";
     /// Calls to read, upgradable ones included, that the fast path refused.
     RwsemReadSlow = "rwsem_read_slow";
     /// Calls to write, and to upgrade, that the fast path refused.
@@ -145,6 +153,17 @@ const _: () = assert!(COUNT <= COUNTERS || COUNTERS == 0);
 pub fn inc<P: Platform>(event: Event) {
     if cfg!(feature = "events") {
         P::count(event as usize, 1);
+    }
+}
+
+/// Counts a heavy fence, and what it took.
+pub(crate) fn note_fence<P: Platform>(took: Heavy) {
+    inc::<P>(Event::FenceHeavy);
+    if cfg!(feature = "events") {
+        P::count(Event::FenceCall as usize, took.calls.into());
+        P::count(Event::FenceNs as usize, took.ns);
+        P::count(Event::FenceShared as usize, took.shared.into());
+        P::count(Event::FenceRest as usize, took.rests.into());
     }
 }
 

@@ -5,7 +5,7 @@ mod support;
 
 use lockwright_locks::condvar::RawCondvar;
 use lockwright_locks::mutex::{NEVER, Policy, RawMutex};
-use lockwright_platform::Model;
+use lockwright_model::Model;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;

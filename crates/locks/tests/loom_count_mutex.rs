@@ -4,7 +4,7 @@
 mod support;
 
 use lockwright_locks::count_mutex::{AfterDefault, AfterX86, Before, CountMutex, Tests};
-use lockwright_platform::Model;
+use lockwright_model::Model;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
@@ -24,7 +24,7 @@ impl<T: Tests> Shared<T> {
 }
 
 fn run<T: Tests + Send + Sync>(preemptions: usize, threads: u32, spinners: u32) {
-    lockwright_platform::model::set_spinner_cap(spinners);
+    lockwright_model::set_spinner_cap(spinners);
     model(Some(preemptions), move || {
         let shared =
             Arc::new(Shared::<T> { mutex: CountMutex::new(), section: UnsafeCell::new(0) });
@@ -44,7 +44,7 @@ fn run<T: Tests + Send + Sync>(preemptions: usize, threads: u32, spinners: u32) 
 /// What the one that tries sees when it gets in.
 #[test]
 fn try_lock_enters_after_an_unlock() {
-    lockwright_platform::model::set_spinner_cap(0);
+    lockwright_model::set_spinner_cap(0);
     model(Some(3), || {
         let shared =
             Arc::new(Shared::<AfterX86> { mutex: CountMutex::new(), section: UnsafeCell::new(0) });

@@ -4,7 +4,8 @@
 mod support;
 
 use lockwright_locks::osq;
-use lockwright_platform::{Model, Platform, Until, Word};
+use lockwright_model::Model;
+use lockwright_platform::{Platform, Until, Word};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;

@@ -7,7 +7,8 @@ mod support;
 use std::sync::atomic::Ordering::Relaxed;
 
 use lockwright_locks::record::{Record, attach, ctl, join_spinners};
-use lockwright_platform::{Model, Platform, Word};
+use lockwright_model::Model;
+use lockwright_platform::{Platform, Word};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
@@ -79,7 +80,7 @@ fn a_waiter_meets_the_end_of_its_record() {
 /// time has it, and the line is empty afterwards (a node of a line that is not can be found by the
 /// next to queue).
 fn stand_in_line(preemptions: usize, in_line: &'static [bool]) {
-    lockwright_platform::model::set_spinner_cap(2);
+    lockwright_model::set_spinner_cap(2);
     model(Some(preemptions), move || {
         let shared = Arc::new((Word::new(0), UnsafeCell::new(0usize)));
         // The record stays attached: a user that never leaves.

@@ -9,7 +9,8 @@ use lockwright_locks::rwsem::RawRwLock;
 use lockwright_locks::rwsem::policy::{
     EarlyTransfer, Fifo, NEVER, Policy, Standard, Switches, V5_3, V5_11,
 };
-use lockwright_platform::{Model, Platform};
+use lockwright_model::Model;
+use lockwright_platform::Platform;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use support::{model, together};
@@ -228,7 +229,7 @@ macro_rules! models {
     ($($name:ident: $policy:ident, $spinners:literal, $bound:expr, [$($body:ident),*], reaches $($event:ident)*;)*) => {$(
         #[test]
         fn $name() {
-            lockwright_platform::model::set_spinner_cap($spinners);
+            lockwright_model::set_spinner_cap($spinners);
             run::<$policy>($bound, &[$($body),*]);
             // A model that never gets to what it is there for proves nothing.
             $(assert!(Model::counted(Event::$event as usize) > 0, "never reached {:?}", Event::$event);)*

@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::vec::Vec;
 
 use crate::{
-    LockRecord, Me, Platform, RecordId, Scalar, Slot, Spin, Spin2, ThreadRecord, Until, Wake, Word,
+    Heavy, LockRecord, Me, Platform, RecordId, Scalar, Slot, Spin, Spin2, ThreadRecord, Until,
+    Wake, Word,
 };
 
 /// Counts operations; see the [module documentation](self).
@@ -149,7 +150,9 @@ unsafe impl Platform for Counting {
 
     fn fence(_order: Ordering) {}
     fn fence_light() {}
-    fn fence_heavy() {}
+    fn fence_heavy() -> Heavy {
+        Heavy::default()
+    }
 
     fn spin_while<T: Scalar>(
         word: &CountingWord<T>,
@@ -214,17 +217,17 @@ unsafe impl Platform for Counting {
         if TABLES.with(|t| t.busy[usize::from(actor)].replace(true)) {
             return None;
         }
-        // SAFETY: the actor's own slot, and the flag was down: no operation has it (1).
-        Slot::new(actor).map(|slot| unsafe { Me::new(slot, false) })
+        // SAFETY: the actor's own slot, and the flag was down: no operation has it (1, 2).
+        Slot::new(actor).map(|slot| unsafe { Me::new(slot, Self::thread_record(slot), false) })
     }
     unsafe fn leave(slot: Slot, _borrowed: bool) {
         TABLES.with(|t| t.busy[usize::from(slot.get())].set(false));
     }
-    fn here() -> Option<Slot> {
-        Slot::new(ACTOR.get())
+    fn my_record() -> Option<&'static ThreadRecord<Self>> {
+        Slot::new(ACTOR.get()).map(Self::thread_record)
     }
-    fn highest_slot() -> u16 {
-        ACTORS as u16 - 1
+    fn slots() -> impl Iterator<Item = Slot> {
+        (1..ACTORS as u16).filter_map(Slot::new)
     }
     fn number() -> u64 {
         NUMBER.set(NUMBER.get() + 1);
@@ -251,9 +254,8 @@ unsafe impl Platform for Counting {
     fn should_yield() -> bool {
         false
     }
-    unsafe fn shield(_on: bool) -> bool {
-        false
-    }
+    fn raise_shield() {}
+    unsafe fn lower_shield() {}
     fn cpus() -> u32 {
         2
     }

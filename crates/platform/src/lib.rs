@@ -8,7 +8,7 @@
 //! | platform | what it is |
 //! |---|---|
 //! | [`Native`] | real threads on Linux: futex, rseq, membarrier |
-//! | `Model` (only with `--cfg loom`) | the loom model checker |
+//! | `Model` (crate `lockwright-model`) | the loom model checker |
 //! | `counting::Counting` (feature `counting`) | one thread and a script, every operation counted |
 //!
 //! What user space cannot know exactly is approximated; [`Native`] states each approximation
@@ -19,7 +19,6 @@
 // The native platform needs it only where `native::tls` does.
 #[cfg(any(
     test,
-    loom,
     feature = "counting",
     feature = "fiber",
     all(
@@ -34,6 +33,8 @@
 extern crate std;
 
 mod record;
+#[cfg(feature = "native")]
+mod table;
 mod until;
 mod word;
 
@@ -49,10 +50,6 @@ use core::sync::atomic::Ordering;
 pub mod counting;
 #[cfg(feature = "fiber")]
 pub mod fiber;
-#[cfg(loom)]
-pub mod model;
-#[cfg(loom)]
-pub use model::Model;
 
 #[cfg(feature = "native")]
 pub mod native;
@@ -60,7 +57,7 @@ pub mod native;
 pub use native::Native;
 
 /// Number of counters in each thread's counter bank.
-pub const COUNTERS: usize = if cfg!(loom) { 0 } else { 48 };
+pub const COUNTERS: usize = if cfg!(loom) { 0 } else { 62 };
 
 /// Index of a thread record: 1..=65,535, so that a queue tail fits 16 bits and 0 means "none".
 ///
@@ -95,6 +92,7 @@ pub type RecordId = Slot;
 #[must_use]
 pub struct Me<P: Platform> {
     slot: Slot,
+    record: &'static ThreadRecord<P>,
     /// The slot was claimed for this operation only and goes back when it ends.
     borrowed: bool,
     _here: core::marker::PhantomData<(P, *mut ())>,
@@ -106,8 +104,9 @@ impl<P: Platform> Me<P> {
     /// # Safety
     ///
     /// 1. The slot is the calling thread's, and no other `Me` of it exists.
-    pub unsafe fn new(slot: Slot, borrowed: bool) -> Self {
-        Me { slot, borrowed, _here: core::marker::PhantomData }
+    /// 2. The record is the slot's.
+    pub unsafe fn new(slot: Slot, record: &'static ThreadRecord<P>, borrowed: bool) -> Self {
+        Me { slot, record, borrowed, _here: core::marker::PhantomData }
     }
 
     /// The slot in use.
@@ -119,7 +118,7 @@ impl<P: Platform> Me<P> {
     /// The record of the slot in use.
     #[inline]
     pub fn record(&self) -> &'static ThreadRecord<P> {
-        P::thread_record(self.slot)
+        self.record
     }
 }
 
@@ -133,22 +132,21 @@ impl<P: Platform> Drop for Me<P> {
 /// While it lives, a signal handler of this thread does without queues: it must not wait for
 /// what the interrupted operation holds. For operations that need no slot.
 #[must_use]
-pub struct Shield<P: Platform>(bool, core::marker::PhantomData<(P, *mut ())>);
+pub struct Shield<P: Platform>(core::marker::PhantomData<(P, *mut ())>);
 
 impl<P: Platform> Shield<P> {
     /// Puts it up.
     #[inline]
     pub fn up() -> Self {
-        // SAFETY: raises the flag (1).
-        Shield(unsafe { P::shield(true) }, core::marker::PhantomData)
+        P::raise_shield();
+        Shield(core::marker::PhantomData)
     }
 }
 
 impl<P: Platform> Drop for Shield<P> {
     fn drop(&mut self) {
-        // SAFETY: an operation that was under way when this one began still is; one that has begun
-        // since has its own `Me` or `Shield`, which is dropped before (1).
-        unsafe { P::shield(self.0) };
+        // SAFETY: raised in `up`, for what ends here (1).
+        unsafe { P::lower_shield() };
     }
 }
 
@@ -163,8 +161,8 @@ impl<P: Platform> Drop for Shield<P> {
 /// 1. [`Word`](Self::Word) is atomic, with at least the orderings asked for; so are
 ///    [`fence`](Self::fence), and the pair [`fence_light`](Self::fence_light) and
 ///    [`fence_heavy`](Self::fence_heavy) as they say.
-/// 2. [`enter`](Self::enter) and [`here`](Self::here) name a slot that no other thread has; `enter`
-///    gives it to one operation at a time.
+/// 2. [`enter`](Self::enter) and [`my_record`](Self::my_record) name a slot that no other thread has;
+///    `enter` gives it to one operation at a time.
 /// 3. [`thread_record`](Self::thread_record) and [`lock_record`](Self::lock_record) name the same memory
 ///    for the same index at all times, and other memory for another index. Only its owner's words of a
 ///    thread record that was never used, or is used again, may be other than the last owner left them:
@@ -188,7 +186,8 @@ pub unsafe trait Platform: Sized + Copy + Send + Sync + 'static {
 
     /// The dear half of the pair: natively `membarrier`, which costs a system call and an
     /// interrupt on each CPU that runs a thread of this process (1 to 3 us on two CPUs).
-    fn fence_heavy();
+    /// One thread of the process makes the call at a time; others that come meanwhile share the next.
+    fn fence_heavy() -> Heavy;
 
     /// Busy-waits while `word & mask == value`; says why it stopped.
     ///
@@ -265,14 +264,14 @@ pub unsafe trait Platform: Sized + Copy + Send + Sync + 'static {
     /// 1. The caller gives up the one `Me` of this slot, made with `borrowed`.
     unsafe fn leave(slot: Slot, borrowed: bool);
 
-    /// The caller's slot, if it has one that it keeps until it ends; claims none. In a signal
-    /// handler the answer is the interrupted thread's.
-    fn here() -> Option<Slot>;
+    /// The record of the caller's slot, if it has one that it keeps until it ends; claims none. In a
+    /// signal handler the answer is the interrupted thread's.
+    fn my_record() -> Option<&'static ThreadRecord<Self>>;
 
-    /// No slot above this has been handed out yet. A thread that got one and then passed
-    /// [`fence_light`](Self::fence_light) is counted by whoever asks after
+    /// The slots that threads have now. A thread that got one and then passed
+    /// [`fence_light`](Self::fence_light) is among them for whoever asks after
     /// [`fence_heavy`](Self::fence_heavy), or sees what was stored before that fence.
-    fn highest_slot() -> u16;
+    fn slots() -> impl Iterator<Item = Slot>;
 
     /// A number above 0 that no other call returns; counts up.
     fn number() -> u64;
@@ -311,15 +310,16 @@ pub unsafe trait Platform: Sized + Copy + Send + Sync + 'static {
     /// do not, waits that should end so need a time limit.
     const TELLS_RESCHED: bool = false;
 
-    /// Tells signal handlers of this thread that it is inside a lock operation, or not any more;
-    /// returns what they were told before. [`enter`](Self::enter) and [`leave`](Self::leave) do it
-    /// too; see [`Shield`].
+    /// Tells signal handlers of this thread that it is inside a lock operation, one more if it is inside
+    /// another already. [`enter`](Self::enter) does it too; see [`Shield`].
+    fn raise_shield();
+
+    /// Takes back what [`raise_shield`](Self::raise_shield) has told them once.
     ///
     /// # Safety
     ///
-    /// 1. `on` is true, or no operation of this thread is under way that was not under way when the
-    ///    flag was raised.
-    unsafe fn shield(on: bool) -> bool;
+    /// 1. The caller raised it, and the operation that it was raised for is over.
+    unsafe fn lower_shield();
 
     /// CPUs in the affinity mask.
     fn cpus() -> u32;
@@ -362,6 +362,26 @@ pub trait Work: Platform {
 /// The value of [`Platform::cpu`] where the CPU is unknown.
 pub const NO_CPU: u16 = u16::MAX;
 
+/// Whether this is the number of a CPU: [`Platform::cpu`] may say "unknown" by more values than
+/// [`NO_CPU`].
+#[inline(always)]
+pub const fn is_cpu(cpu: u16) -> bool {
+    cpu < 0xff00
+}
+
+/// What a [heavy fence](Platform::fence_heavy) took.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Heavy {
+    /// System calls made, 0 or 1.
+    pub calls: u32,
+    /// What they took, in nanoseconds.
+    pub ns: u64,
+    /// A call of another thread served this one as well.
+    pub shared: bool,
+    /// Calls have become too dear: from now on, for a while, light sides fence by themselves.
+    pub rests: bool,
+}
+
 /// Fault B5: two threads got into one section without a word of unsafe code, by way of records. Each of
 /// these must not compile.
 ///
@@ -377,7 +397,8 @@ pub const NO_CPU: u16 = u16::MAX;
 /// ```
 /// ```compile_fail,E0133
 /// use lockwright_platform::{Me, Native, Slot};
-/// let me = Me::<Native>::new(Slot::new(1).unwrap(), false);
+/// let slot = Slot::new(1).unwrap();
+/// let me = Me::<Native>::new(slot, Native::thread_record(slot), false);
 /// ```
 /// ```compile_fail,E0133
 /// use lockwright_platform::{Native, Platform, Slot};
@@ -389,7 +410,7 @@ pub const NO_CPU: u16 = u16::MAX;
 /// ```
 /// ```compile_fail,E0133
 /// use lockwright_platform::{Native, Platform};
-/// Native::shield(false);
+/// Native::lower_shield();
 /// ```
 /// ```compile_fail,E0200
 /// struct Never;

@@ -18,9 +18,8 @@ impl<P: Platform> ThreadRecord<P> {
             token: Word::new(0),
             cpu: Word::new(0),
             parked: Word::new(0),
-            next_free: Word::new(0),
             words: words(),
-            counters: words(),
+            own: Own { counters: words(), spare: Word::new(0) },
             cells: Cells { held: words(), tallies: words() },
         }
     }
@@ -55,10 +54,7 @@ impl<P: Platform> Default for ThreadRecord<P> {
 impl<P: Platform> LockRecord<P> {
     /// A record of zeroes, where a constant cannot be had.
     pub fn new() -> Self {
-        LockRecord {
-            words: LockWords { halves: words(), words: words(), wides: words() },
-            next_free: Word::new(0),
-        }
+        LockRecord { words: LockWords { halves: words(), words: words(), wides: words() } }
     }
 
     /// The words of the algorithms.
@@ -109,11 +105,17 @@ pub struct ThreadRecord<P: Platform> {
     pub(crate) cpu: P::Word<u16>,
     /// 1 while the thread is parked.
     pub(crate) parked: P::Word<u8>,
-    /// Free-list link; 0 ends it.
-    pub(crate) next_free: P::Word<u32>,
     pub(crate) words: [P::Word<u32>; THREAD_WORDS],
-    pub(crate) counters: [P::Word<u64>; COUNTERS],
+    pub(crate) own: Own<P>,
     pub(crate) cells: Cells<P>,
+}
+
+/// What only the thread itself writes, on lines of its own.
+#[repr(C, align(64))]
+pub(crate) struct Own<P: Platform> {
+    pub(crate) counters: [P::Word<u64>; COUNTERS],
+    /// The lock record that the thread keeps for its next wait; 0 for none.
+    pub(crate) spare: P::Word<u32>,
 }
 
 /// The bits of a cell that say it is in use.
@@ -127,15 +129,13 @@ pub struct LockWords<P: Platform> {
     /// 32-bit words.
     pub words: [P::Word<u32>; LOCK_WORDS],
     /// 64-bit words.
-    pub wides: [P::Word<u64>; 2],
+    pub wides: [P::Word<u64>; 3],
 }
 
 /// The state that only a contended lock needs.
 #[repr(C, align(64))]
 pub struct LockRecord<P: Platform> {
     pub(crate) words: LockWords<P>,
-    /// Free-list link; 0 ends it.
-    pub(crate) next_free: P::Word<u32>,
 }
 
 #[cfg(feature = "native")]
@@ -150,9 +150,8 @@ where
         token: ZeroWord::ZERO,
         cpu: ZeroWord::ZERO,
         parked: ZeroWord::ZERO,
-        next_free: ZeroWord::ZERO,
         words: [const { ZeroWord::ZERO }; THREAD_WORDS],
-        counters: [const { ZeroWord::ZERO }; COUNTERS],
+        own: Own { counters: [const { ZeroWord::ZERO }; COUNTERS], spare: ZeroWord::ZERO },
         cells: Cells {
             held: [const { ZeroWord::ZERO }; CELLS],
             tallies: [const { ZeroWord::ZERO }; CELLS],
@@ -171,8 +170,7 @@ where
         words: LockWords {
             halves: [const { ZeroWord::ZERO }; 4],
             words: [const { ZeroWord::ZERO }; LOCK_WORDS],
-            wides: [const { ZeroWord::ZERO }; 2],
+            wides: [const { ZeroWord::ZERO }; 3],
         },
-        next_free: ZeroWord::ZERO,
     };
 }

@@ -1,4 +1,4 @@
-//! Atomic words: one trait over the standard library's atomics and loom's.
+//! Atomic words: one trait over the standard library's atomics and those of other platforms.
 
 use core::fmt::Debug;
 use core::ops::{BitAnd, BitOr, Not};
@@ -22,13 +22,12 @@ pub trait Scalar:
 {
     /// The standard library's atomic over this type.
     type Native: Word<Self> + ZeroWord;
-    /// The model checker's atomic over this type.
-    #[cfg(loom)]
-    type Model: Word<Self>;
     /// 0.
     const ZERO: Self;
     /// The value in 64 bits (zero-extended).
     fn widen(self) -> u64;
+    /// The value in the low bits.
+    fn narrow(wide: u64) -> Self;
 }
 
 /// A word that can stand in a `const` and is 0 there.
@@ -118,8 +117,6 @@ macro_rules! word {
 macro_rules! scalar {
     ($($scalar:ty => $atomic:ident),*) => {$(
         word!($scalar, core::sync::atomic::$atomic);
-        #[cfg(loom)]
-        word!($scalar, loom::sync::atomic::$atomic);
         impl ZeroWord for core::sync::atomic::$atomic {
             #[allow(clippy::declare_interior_mutable_const)]
             const ZERO: Self = Self::new(0);
@@ -127,12 +124,14 @@ macro_rules! scalar {
         impl sealed::Sealed for $scalar {}
         impl Scalar for $scalar {
             type Native = core::sync::atomic::$atomic;
-            #[cfg(loom)]
-            type Model = loom::sync::atomic::$atomic;
             const ZERO: Self = 0;
             #[inline(always)]
             fn widen(self) -> u64 {
                 self.into()
+            }
+            #[inline(always)]
+            fn narrow(wide: u64) -> Self {
+                wide as $scalar
             }
         }
     )*};

@@ -86,7 +86,8 @@ pub(crate) struct Thread {
     watchers: Vec<u16>,
     /// Inside a lock operation.
     pub inside: bool,
-    pub shielded: bool,
+    /// How many lock operations without a slot are under way.
+    pub shields: u8,
     /// It is not preempted: see `without_preemption`.
     pub steady: bool,
     voluntary: u64,
@@ -116,7 +117,7 @@ impl Thread {
             why: Why::Done,
             watchers: Vec::new(),
             inside: false,
-            shielded: false,
+            shields: 0,
             steady: false,
             voluntary: 0,
             involuntary: 0,

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::sync::atomic::Ordering;
 
 use lockwright_platform::{
-    LockRecord, Me, NO_CPU, Pace, Platform, RecordId, Scalar, Slot, Spin, Spin2, ThreadRecord,
-    Until, Wake, Word, Work, ZeroWord, fiber,
+    Heavy, LockRecord, Me, NO_CPU, Pace, Platform, RecordId, Scalar, Slot, Spin, Spin2,
+    ThreadRecord, Until, Wake, Word, Work, ZeroWord, fiber,
 };
 
 use crate::engine::{Engine, Watch, Why};
@@ -254,8 +254,9 @@ unsafe impl Platform for Sim {
 
     fn fence_light() {}
 
-    fn fence_heavy() {
+    fn fence_heavy() -> Heavy {
         step(Engine::heavy_fence);
+        Heavy { calls: 1, ..Heavy::default() }
     }
 
     fn spin_while<T: Scalar>(
@@ -384,11 +385,11 @@ unsafe impl Platform for Sim {
         with(|engine| {
             let id = engine.current;
             let me = &mut engine.threads[usize::from(id)];
-            let free = !me.inside && !me.shielded;
+            let free = !me.inside && me.shields == 0;
             me.inside |= free;
             free.then(|| Slot::new(id + 1)).flatten().map(|slot| {
-                // SAFETY: the running thread's own slot, inside no operation until now (1).
-                unsafe { Me::new(slot, false) }
+                // SAFETY: the running thread's own slot, inside no operation until now (1, 2).
+                unsafe { Me::new(slot, Self::thread_record(slot), false) }
             })
         })
     }
@@ -397,12 +398,12 @@ unsafe impl Platform for Sim {
         with(|engine| engine.threads[usize::from(index(slot))].inside = false);
     }
 
-    fn here() -> Option<Slot> {
-        with(|engine| Slot::new(engine.current + 1))
+    fn my_record() -> Option<&'static ThreadRecord<Self>> {
+        with(|engine| Slot::new(engine.current + 1)).map(Self::thread_record)
     }
 
-    fn highest_slot() -> u16 {
-        with(|engine| engine.threads.len() as u16)
+    fn slots() -> impl Iterator<Item = Slot> {
+        (1..=with(|engine| engine.threads.len() as u16)).filter_map(Slot::new)
     }
 
     fn number() -> u64 {
@@ -443,11 +444,12 @@ unsafe impl Platform for Sim {
         with(|engine| engine.should_yield())
     }
 
-    unsafe fn shield(on: bool) -> bool {
-        with(|engine| {
-            let me = usize::from(engine.current);
-            std::mem::replace(&mut engine.threads[me].shielded, on)
-        })
+    fn raise_shield() {
+        with(|engine| engine.threads[usize::from(engine.current)].shields += 1);
+    }
+
+    unsafe fn lower_shield() {
+        with(|engine| engine.threads[usize::from(engine.current)].shields -= 1);
     }
 
     fn cpus() -> u32 {

@@ -394,7 +394,7 @@ fn heavy_fence(machine: &Machine, beside: usize, also: bool) -> (f64, f64) {
         move || {
             Sim::sleep(BEGIN - clock());
             let began = clock();
-            (0..FENCES).for_each(|_| Sim::fence_heavy());
+            (0..FENCES).for_each(|_| _ = Sim::fence_heavy());
             took.set(clock() - began);
         }
     };

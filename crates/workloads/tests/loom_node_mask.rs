@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use lockwright_platform::Model;
+use lockwright_model::Model;
 use lockwright_workloads::node_mask::{
     FullBarriers, NodeSet, Nodes, Protection, SeqAlways, SeqOnFailure, Task, Unprotected, allocate,
 };

@@ -58,10 +58,12 @@ mod revoke;
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use lockwright_platform::{CELL_IN_USE, CELLS, Cells, Platform, Slot, Word, ZeroWord};
+use lockwright_platform::{
+    CELL_IN_USE, CELLS, Cells, Platform, Slot, ThreadRecord, Word, ZeroWord,
+};
 
 use crate::events::{Event, inc};
-use crate::record::{node, word};
+use crate::record::node;
 use crate::rwsem::{Policy, RawRwLock, count};
 
 /// The policy's name, as the command line knows it.
@@ -104,9 +106,10 @@ impl<P: Platform> Reading<P> {
 }
 
 /// A thread's cells.
-fn cells<P: Platform>(slot: Slot) -> &'static Cells<P> {
+#[inline(always)]
+fn cells<P: Platform>(record: &'static ThreadRecord<P>) -> &'static Cells<P> {
     // SAFETY: this module alone reaches them; a writer reads others' and changes none (1).
-    unsafe { P::thread_record(slot).cells() }
+    unsafe { record.cells() }
 }
 
 /// On a line of its own.
@@ -233,8 +236,8 @@ impl<P: Platform, W: Policy, const FIRST: u32> RawBiasedRwLock<P, W, FIRST> {
         if bias & ON == 0 {
             return None;
         }
-        match P::here() {
-            Some(slot) => self.publish(bias, slot),
+        match P::my_record() {
+            Some(record) => self.publish(bias, cells(record)),
             None => self.first_read(bias),
         }
     }
@@ -244,12 +247,11 @@ impl<P: Platform, W: Policy, const FIRST: u32> RawBiasedRwLock<P, W, FIRST> {
     #[inline(never)]
     fn first_read(&self, bias: u64) -> Option<Reading<P>> {
         drop(P::enter());
-        self.publish(bias, P::here()?)
+        self.publish(bias, cells(P::my_record()?))
     }
 
     #[inline(always)]
-    fn publish(&self, bias: u64, slot: Slot) -> Option<Reading<P>> {
-        let cells = cells::<P>(slot);
+    fn publish(&self, bias: u64, cells: &'static Cells<P>) -> Option<Reading<P>> {
         // Locks that are read in turn mostly have different cells, so each keeps its tally.
         let index = (bias >> PERIOD_SHIFT) as usize % CELLS;
         let (cell, tally) = (&cells.held[index], &cells.tallies[index]);
@@ -306,8 +308,7 @@ impl<P: Platform, W: Policy, const FIRST: u32> RawBiasedRwLock<P, W, FIRST> {
     fn nested(&self) -> Option<Reading<P>> {
         // Ordering: Relaxed, hint (a period does not end while the caller is in a cell with it)
         let bias = self.bias.0.load(Relaxed);
-        let slot = P::here()?;
-        cells::<P>(slot).held.iter().find_map(|cell| {
+        cells(P::my_record()?).held.iter().find_map(|cell| {
             // Ordering: Relaxed, owner-only (the caller's own cell)
             let old = cell.load(Relaxed);
             let holds = old & CELL_IN_USE;
@@ -324,10 +325,10 @@ impl<P: Platform, W: Policy, const FIRST: u32> RawBiasedRwLock<P, W, FIRST> {
     /// to the run. More often would cost a few percent where the lock's line is contended.
     #[inline(always)]
     fn counted(&self) -> Reading<P> {
-        let Some(slot) = P::here() else {
+        let Some(record) = P::my_record() else {
             return self.first_counted();
         };
-        let uncounted = word::<P>(slot, node::UNCOUNTED);
+        let uncounted = &node::words(record)[node::UNCOUNTED];
         // Ordering: Relaxed, owner-only (the caller's own word) (block)
         match uncounted.load(Relaxed) {
             0 => self.sampled(uncounted),
@@ -342,8 +343,8 @@ impl<P: Platform, W: Policy, const FIRST: u32> RawBiasedRwLock<P, W, FIRST> {
     #[inline(never)]
     fn first_counted(&self) -> Reading<P> {
         drop(P::enter());
-        if let Some(slot) = P::here() {
-            self.sampled(word::<P>(slot, node::UNCOUNTED));
+        if let Some(record) = P::my_record() {
+            self.sampled(&node::words(record)[node::UNCOUNTED]);
         }
         Reading::COUNTED
     }

@@ -3,10 +3,10 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
-use lockwright_platform::{CELL_IN_USE, Me, Platform, Slot, Spin, Until, Word};
+use lockwright_platform::{CELL_IN_USE, Me, Platform, Spin, Until, Word};
 
 use super::{ON, PERIOD, RawBiasedRwLock, Reading};
-use crate::events::{Event, inc};
+use crate::events::{Event, inc, note_fence};
 use crate::rwsem::Policy;
 
 /// Longest spin for one reader. Source: assumed; a short section is over by then, and a reader that
@@ -219,10 +219,9 @@ impl<P: Platform, W: Policy, const FIRST: u32> RawBiasedRwLock<P, W, FIRST> {
         self.bias.0.store(bias & !ON, Relaxed);
 
         if was_on || waits {
-            inc::<P>(Event::FenceHeavy);
             // Ordering: fence_heavy, [biased.dekker], [biased.sleep]: store-load, the bias and the
             // revoker against the look at the cells
-            P::fence_heavy();
+            note_fence::<P>(P::fence_heavy());
         }
         let survey = self.survey(bias);
         if was_on {
@@ -243,8 +242,7 @@ impl<P: Platform, W: Policy, const FIRST: u32> RawBiasedRwLock<P, W, FIRST> {
 
     /// Every thread's cells, with their tallies.
     fn cells() -> impl Iterator<Item = (&'static P::Word<u64>, &'static P::Word<u64>)> {
-        let slots = (1..=P::highest_slot()).filter_map(Slot::new);
-        let cells = slots.map(|slot| super::cells::<P>(slot));
+        let cells = P::slots().map(|slot| super::cells(P::thread_record(slot)));
         cells.flat_map(|cells| cells.held.iter().zip(&cells.tallies))
     }
 

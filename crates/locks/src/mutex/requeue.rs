@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use lockwright_platform::{Me, Platform, Slot, Word};
 
 use super::{Policy, RawMutex};
-use crate::events::{Event, inc};
+use crate::events::{Event, inc, note_fence};
 use crate::record::{Record, attach, ctl, node, state, waiter_state, word};
 
 impl<P: Platform, W: Policy> RawMutex<P, W> {
@@ -63,10 +63,9 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         // Ordering: Release, [mutex.ask]: publishes the queue to the unlock that sees it
         self.ctl.fetch_or(ctl::WAKE, Release);
         guarded.leave(&self.ctl);
-        inc::<P>(Event::FenceHeavy);
         // Ordering: fence_heavy, [mutex.dekker]: store-load, the request against the look at the
         // lock; the caller itself may queue behind those it moved, and wake nobody
-        P::fence_heavy();
+        note_fence::<P>(P::fence_heavy());
         if !self.is_locked()
             && let Some(first) = record.first()
         {

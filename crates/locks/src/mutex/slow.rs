@@ -7,7 +7,7 @@ use lockwright_platform::{Me, Pace, Platform, Until, Word};
 use super::policy::NEVER;
 use super::spin::Spun;
 use super::{Policy, RawMutex};
-use crate::events::{Event, inc};
+use crate::events::{Event, inc, note_fence};
 use crate::osq;
 use crate::record::{Record, ctl, join_spinners, my_state, node, state, try_in_turn};
 
@@ -276,10 +276,9 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         first.doze_ns = W::DOZE_NS;
         // Ordering: Release, [mutex.ask]: publishes the queue to the unlock that sees it
         self.ctl.fetch_or(ctl::WAKE, Release);
-        inc::<P>(Event::FenceHeavy);
         // Ordering: fence_heavy, [mutex.dekker]: store-load, the request against the look at the
         // lock; pairs with unlock(), which releases and then looks at ctl
-        P::fence_heavy();
+        note_fence::<P>(P::fence_heavy());
         if self.try_acquire() {
             return true;
         }

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use lockwright_platform::{Holder, NO_CPU, Pace, Platform, Spin2, Until, Word};
+use lockwright_platform::{Holder, Pace, Platform, Spin2, Until, Word, is_cpu};
 
 use super::{Policy, RawMutex};
 use crate::events::{Event, inc};
@@ -43,7 +43,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     fn holder(&self) -> Option<Holder> {
         // Ordering: Relaxed, hint (stale after migration: a wait ends early or at its deadline)
         let cpu = self.cpu.load(Relaxed);
-        (cpu == NO_CPU || cpu != P::cpu()).then(|| Holder { cpu, stamp: P::cpu_stamp(cpu) })
+        (!is_cpu(cpu) || cpu != P::cpu()).then(|| Holder { cpu, stamp: P::cpu_stamp(cpu) })
     }
 
     /// When a spin that begins now ends at the latest, in ticks.

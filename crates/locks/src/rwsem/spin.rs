@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use lockwright_platform::{Holder, Me, NO_CPU, Platform, Spin, Spin2, Until, Word};
+use lockwright_platform::{Holder, Me, Platform, Spin, Spin2, Until, Word, is_cpu};
 
 use super::count::{HANDOFF, LOCKED, READER, READERS, WRITER};
 use super::{Policy, RawRwLock, owner};
@@ -57,7 +57,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// The writer as far as it is known. `None`: it does not run.
     fn holder(word: u32) -> Option<Holder> {
         let cpu = Self::cpu_of(word);
-        (cpu == NO_CPU || cpu != P::cpu()).then(|| Holder { cpu, stamp: P::cpu_stamp(cpu) })
+        (!is_cpu(cpu) || cpu != P::cpu()).then(|| Holder { cpu, stamp: P::cpu_stamp(cpu) })
     }
 
     /// A few attempts before any bookkeeping, and some more after yielding: the lock is often

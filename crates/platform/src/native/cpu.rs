@@ -1,9 +1,11 @@
 //! Where a thread runs, and what was last seen of each CPU.
 
+use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
-use core::sync::atomic::{AtomicIsize, AtomicU32};
 
-use crate::{NO_CPU, Slot};
+use super::environment;
+use super::hot::HOT;
+use crate::{NO_CPU, Slot, is_cpu};
 
 /// CPUs with a stamp of their own; higher numbers share (which ends a wait early, no more).
 const CPUS: usize = 1024;
@@ -21,7 +23,7 @@ pub(super) fn stamp(cpu: u16) -> &'static AtomicU32 {
 
 /// Notes that the thread in `slot` is on `cpu` and in a slow path.
 pub(super) fn check_in(cpu: u16, slot: Slot) {
-    if !is_known(cpu) {
+    if !is_cpu(cpu) {
         return;
     }
     let stamp = stamp(cpu);
@@ -38,35 +40,29 @@ pub(super) fn last_seen(cpu: u16) -> u16 {
 }
 
 /// The current CPU from the rseq area that glibc (2.35 and later) registers for each thread:
-/// two loads. Without it the answer is [`NO_CPU`] or another number that [`is_known`] rejects.
+/// two loads. Without it the answer is [`NO_CPU`] or another number that [`is_cpu`] rejects: an area that
+/// is not registered, or not any more, holds -1 or -2.
 #[inline(always)]
 pub(super) fn current() -> u16 {
     // Ordering: Relaxed, hint (set once before main; 0 means that there is no such area)
-    match RSEQ_OFFSET.load(Relaxed) {
+    match HOT.rseq_offset.load(Relaxed) {
         0 => NO_CPU,
         offset => rseq_cpu(offset),
     }
 }
 
-/// Whether this is the number of a CPU. An area that is not registered holds -1 or -2.
-#[inline]
-pub(super) fn is_known(cpu: u16) -> bool {
-    cpu < 0xff00
-}
-
-/// Distance of `struct rseq` from the thread pointer; 0 if there is none.
-static RSEQ_OFFSET: AtomicIsize = AtomicIsize::new(0);
-
 /// Looks for the rseq area. By name at run time, so that the library loads with a C library that
-/// has none.
+/// has none. Where the C library did not register it (GLIBC_TUNABLES, an old kernel, a library that
+/// wants it for itself) there is none.
 pub(super) fn find_rseq() {
     // SAFETY: the name is a C string; the symbol, where it exists, is a ptrdiff_t constant.
     let offset = unsafe {
         let symbol = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr());
         if symbol.is_null() { 0 } else { *symbol.cast::<isize>() }
     };
+    let registered = offset != 0 && is_cpu(rseq_cpu(offset));
     // Ordering: Relaxed, hint (set once before main)
-    RSEQ_OFFSET.store(offset, Relaxed);
+    HOT.rseq_offset.store(if registered { offset } else { 0 }, Relaxed);
 }
 
 /// `cpu_id` of `struct rseq`, its second 32-bit word.
@@ -112,8 +108,9 @@ fn rseq_cpu(_offset: isize) -> u16 {
     NO_CPU
 }
 
-/// CPUs in the affinity mask, and what the cgroup's quota leaves of them. Looked up once: a mask
-/// that shrinks later costs spinning that ends by its deadline.
+/// CPUs in the affinity mask, and what the cgroup's quota leaves of them, or what `LOCKWRIGHT_CPUS` says
+/// of both. Looked up at the first contended wait, once: a mask that shrinks later costs spinning that
+/// ends by its deadline.
 static CPUS_ALLOWED: AtomicU32 = AtomicU32::new(0);
 static CPUS_PAID: AtomicU32 = AtomicU32::new(0);
 
@@ -133,14 +130,30 @@ pub(super) fn usable() -> u32 {
     }
 }
 
-/// Counts both. Reads files: done before `main`.
-pub(super) fn count() -> (u32, u32) {
-    let allowed = affinity().unwrap_or(1).max(1);
-    let paid = super::quota::cpus().map_or(allowed, |granted| granted.min(allowed));
+/// What `LOCKWRIGHT_CPUS` says, or 0.
+static ASKED: AtomicU32 = AtomicU32::new(0);
+
+/// Called before `main`.
+pub(super) fn note_environment() {
+    // Ordering: Relaxed, hint (set once before main)
+    ASKED.store(environment::cpus().unwrap_or(0), Relaxed);
+}
+
+/// Counts both; allocates nothing and takes no lock.
+#[cold]
+fn count() -> (u32, u32) {
+    // Ordering: Relaxed, hint (set once before main)
+    let asked = ASKED.load(Relaxed);
+    let (allowed, paid) = if asked != 0 { (asked, asked) } else { of_machine() };
     // Ordering: Relaxed, hint (looked up twice at worst) (block)
     CPUS_ALLOWED.store(allowed, Relaxed);
     CPUS_PAID.store(paid, Relaxed);
     (allowed, paid)
+}
+
+fn of_machine() -> (u32, u32) {
+    let allowed = affinity().unwrap_or(1).max(1);
+    (allowed, super::quota::cpus().map_or(allowed, |granted| granted.min(allowed)))
 }
 
 fn affinity() -> Option<u32> {

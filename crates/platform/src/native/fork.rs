@@ -9,7 +9,7 @@
 use super::{membarrier, slots, tls};
 
 extern "C" fn in_child() {
-    membarrier::register();
+    membarrier::register_child();
     tls::forget_tid();
     slots::forget_others();
 }

@@ -12,10 +12,15 @@
 
 mod clock;
 mod cpu;
+mod environment;
 mod fork;
 mod futex;
+mod hot;
 mod membarrier;
+mod memory;
 mod park;
+#[cfg(not(miri))]
+mod pin;
 mod quota;
 mod slots;
 mod spin;
@@ -25,14 +30,15 @@ mod text;
 mod tls;
 mod topology;
 
-pub use membarrier::heavy_calls;
+pub use membarrier::{barrier_in_use, heavy_calls, longest_heavy_call_ns};
 pub use slots::{CAPACITY, SlotHoard, slots_in_use};
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{self, Relaxed};
 
 use crate::{
-    LockRecord, Me, Platform, RecordId, Scalar, Slot, Spin, Spin2, ThreadRecord, Until, Wake, Work,
+    Heavy, LockRecord, Me, Platform, RecordId, Scalar, Slot, Spin, Spin2, ThreadRecord, Until,
+    Wake, Work,
 };
 
 /// Real threads on Linux; see the [module documentation](self).
@@ -64,8 +70,8 @@ unsafe impl Platform for Native {
         membarrier::light();
     }
 
-    fn fence_heavy() {
-        membarrier::heavy();
+    fn fence_heavy() -> Heavy {
+        membarrier::heavy()
     }
 
     #[inline]
@@ -139,12 +145,12 @@ unsafe impl Platform for Native {
     }
 
     #[inline(always)]
-    fn here() -> Option<Slot> {
-        slots::my_slot()
+    fn my_record() -> Option<&'static ThreadRecord<Self>> {
+        slots::my_record()
     }
 
-    fn highest_slot() -> u16 {
-        slots::highest()
+    fn slots() -> impl Iterator<Item = Slot> {
+        slots::taken()
     }
 
     fn number() -> u64 {
@@ -187,7 +193,7 @@ unsafe impl Platform for Native {
             return false;
         }
         let its = record.cpu.load(Relaxed);
-        !cpu::is_known(its) || (its != cpu::current() && cpu::last_seen(its) == slot.get())
+        !crate::is_cpu(its) || (its != cpu::current() && cpu::last_seen(its) == slot.get())
     }
 
     #[inline]
@@ -201,8 +207,12 @@ unsafe impl Platform for Native {
         cpu::allowed()
     }
 
-    unsafe fn shield(on: bool) -> bool {
-        slots::shield(on)
+    fn raise_shield() {
+        slots::shield(1);
+    }
+
+    unsafe fn lower_shield() {
+        slots::unshield();
     }
 
     #[inline]

@@ -1,134 +1,50 @@
-//! The tables of thread and lock records, and who holds which.
+//! The tables of thread and lock records, and which thread has which.
 //!
-//! Both tables are static and zero-initialised: address space, not memory, until touched. A free
-//! record is on a Treiber stack whose head carries a tag against reuse (ABA); records that were
-//! never used lie above a high-water mark. Claiming is lock-free and safe in signal handlers.
+//! A thread keeps the slot that it claims until it ends, and beside it one lock record that it may need
+//! next: a contended lock takes its record from there and leaves it there, so that locks of one process
+//! that are contended by different threads write no word in common.
 //!
 //! ```text
 //! Edges
-//!  [slots.free]  Pool::put: head exchange Release -> Pool::take: head load Acquire  publishes the record's link and words
-//!  [slots.busy]  shield: compiler fence SeqCst <-> a signal handler's enter: compiler fence SeqCst  forbids that a handler finds the guard taken and the flag clear
+//!  [slots.busy]  shield: compiler fence SeqCst <-> a signal handler's enter: compiler fence SeqCst  forbids that a handler finds the wait lock taken and the flag clear
 //! ```
 
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
-use core::sync::atomic::{AtomicU32, AtomicU64};
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-use super::Native;
 use super::tls::here;
+use super::{Native, memory};
+use crate::table::{FIRST, Table};
 use crate::{CELL_IN_USE, COUNTERS, LockRecord, Me, RecordId, Slot, ThreadRecord};
 
 /// Records in each table, one less being usable (index 0 means none).
-pub const CAPACITY: usize = if cfg!(miri) { 256 } else { 1 << 16 };
+pub const CAPACITY: usize = crate::table::CAPACITY;
 
-static THREADS: [ThreadRecord<Native>; CAPACITY] = [const { ThreadRecord::ZERO }; CAPACITY];
-static LOCKS: [LockRecord<Native>; CAPACITY] = [const { LockRecord::ZERO }; CAPACITY];
-
-pub(super) static THREAD_POOL: Pool = Pool::new();
-pub(super) static LOCK_POOL: Pool = Pool::new();
+// SAFETY: a record is atomic words, for which 0 is a value (1); pages are mapped for ever (2).
+static THREADS: Table<ThreadRecord<Native>> =
+    unsafe { Table::new([const { ThreadRecord::ZERO }; FIRST], memory::zeroed) };
+// SAFETY: as above.
+static LOCKS: Table<LockRecord<Native>> =
+    unsafe { Table::new([const { LockRecord::ZERO }; FIRST], memory::zeroed) };
 
 #[inline]
 pub(super) fn thread_record(slot: Slot) -> &'static ThreadRecord<Native> {
-    &THREADS[slot.get() as usize % CAPACITY]
+    THREADS.get(slot)
 }
 
 #[inline]
 pub(super) fn lock_record(id: RecordId) -> &'static LockRecord<Native> {
-    &LOCKS[id.get() as usize % CAPACITY]
+    LOCKS.get(id)
 }
 
-/// Which records of a table are free.
-pub(super) struct Pool {
-    /// Tag in the high half, index of the first free record in the low half.
-    head: AtomicU64,
-    /// Records below this have been used.
-    high: AtomicU32,
-    /// Records taken and not put back.
-    taken: AtomicU32,
-}
-
-impl Pool {
-    const fn new() -> Self {
-        Pool { head: AtomicU64::new(0), high: AtomicU32::new(1), taken: AtomicU32::new(0) }
-    }
-
-    fn take(&self, link: impl Fn(Slot) -> &'static AtomicU32) -> Option<Slot> {
-        // Ordering: Acquire, [slots.free]: pairs with the exchange in put()
-        let mut head = self.head.load(Acquire);
-        while let Some(first) = Slot::new(head as u16) {
-            // Ordering: Relaxed, hint (the tag makes the exchange fail if the link is stale)
-            let next = link(first).load(Relaxed);
-            let new = ((head >> 32) + 1) << 32 | u64::from(next);
-            // Ordering: Acquire, [slots.free]: success needs the words the head load saw; failure
-            // order Acquire re-reads the head
-            match self.head.compare_exchange_weak(head, new, Acquire, Acquire) {
-                Ok(_) => {
-                    // Ordering: Relaxed, stat
-                    self.taken.fetch_add(1, Relaxed);
-                    return Some(first);
-                }
-                Err(now) => head = now,
-            }
-        }
-        self.take_new()
-    }
-
-    fn take_new(&self) -> Option<Slot> {
-        // Ordering: Relaxed, hint (the index alone matters: a fresh record is all 0) (block)
-        let mut high = self.high.load(Relaxed);
-        while (high as usize) < CAPACITY {
-            match self.high.compare_exchange_weak(high, high + 1, Relaxed, Relaxed) {
-                Ok(_) => {
-                    self.taken.fetch_add(1, Relaxed);
-                    return Slot::new(high as u16);
-                }
-                Err(now) => high = now,
-            }
-        }
-        None
-    }
-
-    fn put(&self, slot: Slot, link: &AtomicU32) {
-        // Ordering: Relaxed, stat
-        self.taken.fetch_sub(1, Relaxed);
-        // Ordering: Relaxed, hint (re-checked by the exchange below)
-        let mut head = self.head.load(Relaxed);
-        loop {
-            // Ordering: Relaxed, init (published by [slots.free])
-            link.store(head as u32, Relaxed);
-            let new = ((head >> 32) + 1) << 32 | u64::from(slot.get());
-            // Ordering: AcqRel, [slots.free]: releases the record; Relaxed, hint (retried)
-            match self.head.compare_exchange_weak(head, new, AcqRel, Relaxed) {
-                Ok(_) => return,
-                Err(now) => head = now,
-            }
-        }
-    }
-
-    /// In a forked child, where no other thread exists: frees every record but `keep`.
-    pub(super) fn rebuild(&self, keep: Option<Slot>, link: impl Fn(Slot) -> &'static AtomicU32) {
-        // Ordering: Relaxed, owner-only (a forked child has one thread) (block)
-        self.head.store(0, Relaxed);
-        self.taken.store(0, Relaxed);
-        let high = self.high.load(Relaxed);
-        for slot in (1..high).filter_map(|i| Slot::new(i as u16)).filter(|s| Some(*s) != keep) {
-            self.taken.fetch_add(1, Relaxed);
-            self.put(slot, link(slot));
-        }
-        self.taken.store(u32::from(keep.is_some()), Relaxed);
-    }
-
-    /// Indices that have ever been handed out.
-    pub(super) fn used(&self) -> impl Iterator<Item = Slot> + use<> {
-        // Ordering: Relaxed, stat
-        let high = self.high.load(Relaxed);
-        (1..high).filter_map(|i| Slot::new(i as u16))
-    }
+/// See [`Platform::slots`](crate::Platform::slots).
+pub(super) fn taken() -> impl Iterator<Item = Slot> {
+    THREADS.taken()
 }
 
 /// Thread slots in use now: threads that have waited for a lock and live still.
 pub fn slots_in_use() -> u32 {
-    // Ordering: Relaxed, stat
-    THREAD_POOL.taken.load(Relaxed)
+    taken().count() as u32
 }
 
 /// Thread slots taken out of use until this is dropped: for tests of exhaustion.
@@ -144,7 +60,7 @@ impl SlotHoard {
     pub fn take(most: usize) -> Self {
         let mut hoard = SlotHoard { first: None, length: 0 };
         while hoard.length < most
-            && let Some(slot) = take_slot()
+            && let Some(slot) = THREADS.claim()
         {
             // Ordering: Relaxed, owner-only (the record is this hoard's)
             thread_record(slot).words[0].store(hoard.first.map_or(0, |s| s.get().into()), Relaxed);
@@ -164,7 +80,7 @@ impl Drop for SlotHoard {
         while let Some(slot) = self.first {
             // Ordering: Relaxed, owner-only (the record is this hoard's)
             self.first = Slot::new(thread_record(slot).words[0].swap(0, Relaxed) as u16);
-            put_slot(slot);
+            THREADS.release(slot);
         }
     }
 }
@@ -179,22 +95,32 @@ static KEY: AtomicU32 = AtomicU32::new(0);
 const EXIT_ROUNDS: usize = 3;
 
 extern "C" fn at_thread_exit(round: *mut libc::c_void) {
-    here(|here| {
-        let Some(slot) = Slot::new(here.slot.get()) else { return };
-        if !in_use(slot) {
+    let Some((slot, record)) = mine() else { return };
+    if !in_use(record) {
+        here(|here| {
             here.slot.set(0);
-            put_slot(slot);
-        } else if round.addr() < EXIT_ROUNDS {
-            // Another destructor may end the use of a cell. A use that nobody ends keeps the record.
-            will_return(round.addr() + 1);
-        }
-    });
+            here.record.set(core::ptr::null());
+        });
+        give_up(slot, record);
+    } else if round.addr() < EXIT_ROUNDS {
+        // Another destructor may end the use of a cell. A use that nobody ends keeps the record.
+        will_return(round.addr() + 1);
+    }
+}
+
+/// Gives back the slot of a thread that is no more, and what it kept for its next wait.
+fn give_up(slot: Slot, record: &ThreadRecord<Native>) {
+    // Ordering: Relaxed, owner-only (the record's thread, or the only one there is)
+    if let Some(spare) = Slot::new(record.own.spare.swap(0, Relaxed) as u16) {
+        LOCKS.release(spare);
+    }
+    THREADS.release(slot);
 }
 
 /// Whether the thread holds something that it published in its record.
-fn in_use(slot: Slot) -> bool {
+fn in_use(record: &ThreadRecord<Native>) -> bool {
     // Ordering: Relaxed, owner-only (only the record's thread, the caller, writes them)
-    thread_record(slot).cells.held.iter().any(|cell| cell.load(Relaxed) & CELL_IN_USE != 0)
+    record.cells.held.iter().any(|cell| cell.load(Relaxed) & CELL_IN_USE != 0)
 }
 
 /// Makes the key; `None` if the process has no keys left (then slots are borrowed).
@@ -219,11 +145,6 @@ pub(super) fn make_key() -> Option<libc::pthread_key_t> {
     }
 }
 
-pub(super) fn highest() -> u16 {
-    // Ordering: Relaxed, hint (ordered by the caller's fence, see Platform::highest_slot)
-    (THREAD_POOL.high.load(Relaxed) - 1) as u16
-}
-
 /// Asks the C library to run [`at_thread_exit`] in this thread; `round` is from 1.
 fn will_return(round: usize) -> bool {
     let value = core::ptr::without_provenance_mut(round);
@@ -231,44 +152,50 @@ fn will_return(round: usize) -> bool {
     make_key().is_some_and(|key| unsafe { libc::pthread_setspecific(key, value) } == 0)
 }
 
-fn take_slot() -> Option<Slot> {
-    THREAD_POOL.take(|s| &thread_record(s).next_free)
-}
-
-fn put_slot(slot: Slot) {
-    THREAD_POOL.put(slot, &thread_record(slot).next_free);
-}
-
+/// The slot that the thread keeps, and its record.
 #[inline]
-pub(super) fn my_slot() -> Option<Slot> {
-    here(|here| Slot::new(here.slot.get()))
+fn mine() -> Option<(Slot, &'static ThreadRecord<Native>)> {
+    here(|here| Some((Slot::new(here.slot.get())?, my_record()?)))
 }
 
-/// Sets whether the thread is inside a lock operation; returns whether it was.
+#[inline(always)]
+pub(super) fn my_record() -> Option<&'static ThreadRecord<Native>> {
+    // SAFETY: null, or the record of this thread's slot, which never moves.
+    here(|here| unsafe { here.record.get().as_ref() })
+}
+
+/// Adds to how many lock operations the thread is inside of; returns what it was before.
 #[inline]
-pub(super) fn shield(on: bool) -> bool {
+pub(super) fn shield(plus: u8) -> u8 {
     // For the compiler, so that a signal handler between two operations of this thread sees them
     // in order.
-    // Ordering: SeqCst, [slots.busy]: store-load within the thread, the flag against the guard
+    // Ordering: SeqCst, [slots.busy]: store-load within the thread, the depth against the wait lock
     core::sync::atomic::compiler_fence(SeqCst);
-    let was = here(|here| here.busy.replace(on));
-    // Ordering: SeqCst, [slots.busy]: store-load within the thread, the flag against the guard
+    let was = here(|here| here.depth.replace(here.depth.get().wrapping_add(plus)));
+    // Ordering: SeqCst, [slots.busy]: store-load within the thread, the depth against the wait lock
     core::sync::atomic::compiler_fence(SeqCst);
     was
 }
 
+/// Takes back what [`shield`] added.
+#[inline]
+pub(super) fn unshield() {
+    shield(u8::MAX);
+}
+
 pub(super) fn enter() -> Option<Me<Native>> {
     // First of all, so that a signal handler that interrupts the rest gets no slot.
-    if shield(true) {
+    if shield(1) != 0 {
+        unshield();
         return None;
     }
-    let me = match my_slot() {
-        // SAFETY: the slot is this thread's, and the flag was down: no operation has it (1).
-        Some(slot) => Some(unsafe { Me::new(slot, false) }),
+    let me = match mine() {
+        // SAFETY: the slot is this thread's, and the flag was down: no operation has it (1, 2).
+        Some((slot, record)) => Some(unsafe { Me::new(slot, record, false) }),
         None => first_slot(),
     };
     if me.is_none() {
-        shield(false);
+        unshield();
     }
     me
 }
@@ -277,37 +204,61 @@ pub(super) fn enter() -> Option<Me<Native>> {
 /// operation.
 #[cold]
 fn first_slot() -> Option<Me<Native>> {
-    let slot = take_slot()?;
+    let slot = THREADS.claim()?;
+    let record = thread_record(slot);
     let keeps = will_return(1);
     if keeps {
-        here(|here| here.slot.set(slot.get()));
+        here(|here| {
+            here.slot.set(slot.get());
+            here.record.set(record);
+        });
     }
-    // SAFETY: taken for this thread just now (1).
-    Some(unsafe { Me::new(slot, !keeps) })
+    // SAFETY: taken for this thread just now (1, 2).
+    Some(unsafe { Me::new(slot, record, !keeps) })
 }
 
 pub(super) fn leave(slot: Slot, borrowed: bool) {
     if borrowed {
-        put_slot(slot);
+        give_up(slot, thread_record(slot));
     }
-    shield(false);
+    unshield();
 }
 
 pub(super) fn claim_lock_record() -> Option<RecordId> {
-    LOCK_POOL.take(|s| &lock_record(s).next_free)
+    if let Some(record) = keeper() {
+        // Ordering: Relaxed, owner-only (see keeper()) (block)
+        if let Some(spare) = Slot::new(record.own.spare.load(Relaxed) as u16) {
+            record.own.spare.store(0, Relaxed);
+            return Some(spare);
+        }
+    }
+    LOCKS.claim()
 }
 
 pub(super) fn return_lock_record(id: RecordId) {
-    LOCK_POOL.put(id, &lock_record(id).next_free);
+    if let Some(record) = keeper() {
+        // Ordering: Relaxed, owner-only (see keeper()) (block)
+        if record.own.spare.load(Relaxed) == 0 {
+            record.own.spare.store(u32::from(id.get()), Relaxed);
+            return;
+        }
+    }
+    LOCKS.release(id);
 }
 
-/// Adds to the caller's counter. A thread that cannot have a slot adds to the bank of slot 0,
+/// The thread's record, where it may keep a lock record: not in a signal handler that interrupted a lock
+/// operation, which may have been about to change that very word.
+fn keeper() -> Option<&'static ThreadRecord<Native>> {
+    my_record().filter(|_| here(|here| here.depth.get()) <= 1)
+}
+
+/// Adds to the caller's counter. A thread that cannot have a slot adds to the bank of the spare record,
 /// atomically.
 #[inline]
 pub(super) fn count(index: usize, n: u64) {
-    match my_slot() {
-        Some(slot) => {
-            let counter = &thread_record(slot).counters[index];
+    match my_record() {
+        Some(record) => {
+            let counter = &record.own.counters[index];
             // Ordering: Relaxed, stat (one writer; a signal handler between the two loses one) (block)
             let old = counter.load(Relaxed);
             counter.store(old.wrapping_add(n), Relaxed);
@@ -320,39 +271,43 @@ pub(super) fn count(index: usize, n: u64) {
 /// count on a line that all of them share.
 #[cold]
 fn count_first(index: usize, n: u64) {
-    if enter().is_some() && my_slot().is_some() {
+    if enter().is_some() && my_record().is_some() {
         return count(index, n);
     }
     // Ordering: Relaxed, stat
-    THREADS[0].counters[index].fetch_add(n, Relaxed);
+    THREADS.spare().own.counters[index].fetch_add(n, Relaxed);
 }
 
 pub(super) fn counted(index: usize) -> u64 {
     debug_assert!(index < COUNTERS);
-    let used = THREAD_POOL.used().map(|slot| &thread_record(slot).counters[index]);
     // Ordering: Relaxed, stat
-    used.chain([&THREADS[0].counters[index]]).fold(0, |sum, c| sum.wrapping_add(c.load(Relaxed)))
+    let count = |record: &ThreadRecord<Native>| record.own.counters[index].load(Relaxed);
+    THREADS.ever_taken().map(count).fold(0, u64::wrapping_add)
 }
 
-/// In a forked child: forgets the threads that no longer exist.
+/// In a forked child: forgets the threads that no longer exist. Writes records that were in use, no
+/// others.
 ///
 /// Lock records in use stay attached to their locks, emptied of waiters: the next slow path on
-/// such a lock finds an empty record and gives it back when it leaves.
+/// such a lock finds an empty record and gives it back when it leaves. One that another thread had just
+/// claimed and had not attached yet stays taken.
 pub(super) fn forget_others() {
-    let me = my_slot();
-    for slot in THREAD_POOL.used().filter(|slot| Some(*slot) != me) {
+    let me = mine().map(|(slot, _)| slot);
+    for slot in THREADS.taken().filter(|&slot| Some(slot) != me) {
         let record = thread_record(slot);
         // Ordering: Relaxed, owner-only (a forked child has one thread) (block)
         record.token.store(0, Relaxed);
         record.parked.store(0, Relaxed);
         record.words.iter().for_each(|word| word.store(0, Relaxed));
         record.cells.held.iter().for_each(|cell| cell.store(0, Relaxed));
+
+        give_up(slot, record);
     }
-    THREAD_POOL.rebuild(me, |s| &thread_record(s).next_free);
-    for id in LOCK_POOL.used() {
-        let record = lock_record(id);
+    // Ordering: Relaxed, owner-only (a forked child has one thread)
+    let spare = my_record().map_or(0, |record| record.own.spare.load(Relaxed));
+    for id in LOCKS.taken().filter(|id| u32::from(id.get()) != spare) {
+        let words = &lock_record(id).words;
         // Ordering: Relaxed, owner-only (a forked child has one thread) (block)
-        let words = &record.words;
         words.halves.iter().for_each(|word| word.store(0, Relaxed));
         words.words.iter().for_each(|word| word.store(0, Relaxed));
         words.wides.iter().for_each(|word| word.store(0, Relaxed));

@@ -45,7 +45,7 @@ fn give_way(turns: u32) {
 
 fn check(until: &Until) -> Option<Stop> {
     if let Some(holder) = until.holder
-        && super::cpu::is_known(holder.cpu)
+        && crate::is_cpu(holder.cpu)
         && (holder.cpu == Native::cpu() || Native::cpu_stamp(holder.cpu) != holder.stamp)
     {
         return Some(Stop::Stopped);

@@ -1,14 +1,16 @@
-//! What is done once, before `main`: so that no lock operation allocates, opens files, takes locks
-//! of the C library, or misses a fork.
+//! What is done once, before `main`: what cannot wait until a lock is waited for. Registering the process
+//! with membarrier (at once while it has one thread, tens of milliseconds later on), handlers of forks
+//! (which must run before those of the program), what the environment says (which may change later). All
+//! else is looked up at the first contended wait.
 
 extern "C" fn constructor() {
     super::membarrier::register();
     super::cpu::find_rseq();
-    super::cpu::count();
+    super::cpu::note_environment();
     super::topology::note_environment();
-    super::clock::calibrate();
     super::slots::make_key();
     super::fork::arm();
+    super::pin::stay_loaded();
 }
 
 #[used]

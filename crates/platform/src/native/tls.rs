@@ -8,15 +8,20 @@
 
 use core::cell::Cell;
 
+use super::Native;
+use crate::ThreadRecord;
+
 /// The words of one thread; all 0 when it begins.
 #[repr(C)]
 pub(super) struct Here {
-    /// The thread's slot; 0 before its first contended wait.
-    pub slot: Cell<u16>,
-    /// A lock operation is under way on this thread.
-    pub busy: Cell<bool>,
+    /// The record of the thread's slot; null before its first contended wait.
+    pub record: Cell<*const ThreadRecord<Native>>,
     /// The thread's number in the system; 0 before it has been asked for.
     pub tid: Cell<u32>,
+    /// The thread's slot; 0 before its first contended wait.
+    pub slot: Cell<u16>,
+    /// How many lock operations are under way on this thread: more than one in signal handlers.
+    pub depth: Cell<u8>,
 }
 
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), target_env = "gnu", not(miri)))]
@@ -43,13 +48,13 @@ mod words {
         concat!(".globl ", symbol!()),
         concat!(".hidden ", symbol!()),
         concat!(".type ", symbol!(), ",%object"),
-        concat!(".size ", symbol!(), ",8"),
+        concat!(".size ", symbol!(), ",16"),
         concat!(symbol!(), ":"),
-        ".zero 8",
+        ".zero 16",
         ".popsection",
     );
 
-    const _: () = assert!(size_of::<Here>() == 8 && align_of::<Here>() <= 8);
+    const _: () = assert!(size_of::<Here>() == 16 && align_of::<Here>() <= 8);
 
     #[inline(always)]
     pub(in crate::native) fn here<T>(f: impl FnOnce(&Here) -> T) -> T {
@@ -78,7 +83,7 @@ mod words {
                 options(pure, readonly, nostack, preserves_flags)
             );
         }
-        // SAFETY: eight bytes of this thread's storage, aligned and zero at its start, where zero
+        // SAFETY: sixteen bytes of this thread's storage, aligned and zero at its start, where zero
         // is a value of each field; only this thread uses them, through cells.
         f(unsafe { &*at })
     }
@@ -94,8 +99,14 @@ mod words {
 
     std::thread_local! {
         // No destructor: it must work in other destructors and in signal handlers.
-        static HERE: Here =
-            const { Here { slot: Cell::new(0), busy: Cell::new(false), tid: Cell::new(0) } };
+        static HERE: Here = const {
+            Here {
+                record: Cell::new(core::ptr::null()),
+                tid: Cell::new(0),
+                slot: Cell::new(0),
+                depth: Cell::new(0),
+            }
+        };
     }
 
     #[inline]

@@ -20,6 +20,7 @@ use core::ptr;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32};
 
+use super::environment;
 use super::text::Text;
 use crate::Slot;
 
@@ -72,10 +73,9 @@ static ASKED: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
 
 /// Called before `main`.
 pub(super) fn note_environment() {
-    // SAFETY: the name is a C string; no other thread runs yet.
-    let value = unsafe { libc::getenv(c"LOCKWRIGHT_TOPOLOGY".as_ptr()) };
+    let value = environment::value(c"LOCKWRIGHT_TOPOLOGY").map_or(ptr::null(), CStr::as_ptr);
     // Ordering: Relaxed, hint (set once before main)
-    ASKED.store(value, Relaxed);
+    ASKED.store(value.cast_mut(), Relaxed);
 }
 
 /// What `LOCKWRIGHT_TOPOLOGY` asks for, if it makes sense.
@@ -90,23 +90,15 @@ fn asked(usable: &CpuSet) -> Option<Domains> {
     match Domains::parse(value, usable) {
         Ok(asked) => Some(asked),
         Err(why) => {
-            complain(value, why);
+            environment::complain(
+                "LOCKWRIGHT_TOPOLOGY",
+                value,
+                why,
+                "using the machine's own topology",
+            );
             None
         }
     }
-}
-
-/// One line on standard error, in one piece and without the standard library's locks.
-fn complain(value: &[u8], why: &str) {
-    let mut line = Text::<256>::default();
-    let shown = core::str::from_utf8(value).unwrap_or("(not text)");
-    let shown = &shown[..shown.floor_char_boundary(80)];
-    let _ = writeln!(
-        line,
-        "lockwright: LOCKWRIGHT_TOPOLOGY={shown}: {why}; using the machine's own topology"
-    );
-    // SAFETY: the buffer is valid for its length.
-    let _ = unsafe { libc::write(2, line.bytes().as_ptr().cast(), line.bytes().len()) };
 }
 
 /// The CPUs that the calling thread may use.

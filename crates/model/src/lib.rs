@@ -1,5 +1,8 @@
 //! The loom model checker as a platform.
 //!
+//! Empty unless compiled with `--cfg loom`. A crate of its own, so that whoever uses the locks does not
+//! get the checker into a lock file.
+//!
 //! Waiting is one operation, so that loom need not explore every number of polls: after the first
 //! failed poll the branch is pruned ([`loom::skip_branch`]). Sleeping is loom's own park, which
 //! makes a lost wake-up a reported deadlock. Time stands still: a wait that has a deadline ends
@@ -8,14 +11,63 @@
 //!
 //! Both halves of the asymmetric fence are sequentially consistent fences.
 
-use loom::sync::atomic::fence;
+#![cfg(loom)]
+
+use std::marker::PhantomData;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, SeqCst};
-use std::vec::Vec;
 
-use crate::{
-    LockRecord, Me, Platform, RecordId, Scalar, Slot, Spin, Spin2, ThreadRecord, Until, Wake, Word,
+use lockwright_platform::{
+    Heavy, LockRecord, Me, Platform, RecordId, Scalar, Slot, Spin, Spin2, ThreadRecord, Until,
+    Wake, Word,
 };
+use loom::sync::atomic::{AtomicU64, fence};
+
+/// An atomic word of any width, in 64 bits of loom's.
+pub struct ModelWord<T>(AtomicU64, PhantomData<fn() -> T>);
+
+impl<T: Scalar> ModelWord<T> {
+    /// What an addition left behind; the models' words do not wrap, or two values of the word would be
+    /// one number.
+    fn sum(before: u64, after: u64) -> T {
+        assert_eq!(T::narrow(after).widen(), after, "a word wraps in a model");
+        T::narrow(before)
+    }
+}
+
+// SAFETY: each operation is one of loom's, on the zero-extended value (1); so is `new` (2).
+unsafe impl<T: Scalar> Word<T> for ModelWord<T> {
+    fn new(value: T) -> Self {
+        ModelWord(AtomicU64::new(value.widen()), PhantomData)
+    }
+    fn load(&self, order: Ordering) -> T {
+        T::narrow(self.0.load(order))
+    }
+    fn store(&self, value: T, order: Ordering) {
+        self.0.store(value.widen(), order);
+    }
+    fn swap(&self, value: T, order: Ordering) -> T {
+        T::narrow(self.0.swap(value.widen(), order))
+    }
+    fn compare_exchange(&self, old: T, new: T, ok: Ordering, err: Ordering) -> Result<T, T> {
+        let result = self.0.compare_exchange(old.widen(), new.widen(), ok, err);
+        result.map(T::narrow).map_err(T::narrow)
+    }
+    fn fetch_add(&self, value: T, order: Ordering) -> T {
+        let before = self.0.fetch_add(value.widen(), order);
+        Self::sum(before, before.wrapping_add(value.widen()))
+    }
+    fn fetch_sub(&self, value: T, order: Ordering) -> T {
+        let before = self.0.fetch_sub(value.widen(), order);
+        Self::sum(before, before.wrapping_sub(value.widen()))
+    }
+    fn fetch_and(&self, value: T, order: Ordering) -> T {
+        T::narrow(self.0.fetch_and(value.widen(), order))
+    }
+    fn fetch_or(&self, value: T, order: Ordering) -> T {
+        T::narrow(self.0.fetch_or(value.widen(), order))
+    }
+}
 
 /// The model checker; only inside `loom::model`.
 #[derive(Copy, Clone, Debug)]
@@ -26,6 +78,10 @@ const LOCKS: usize = 2;
 
 struct Tables {
     threads: [ThreadRecord<Model>; THREADS],
+    /// Park tokens, by index of the slot less one.
+    tokens: [ModelWord<u32>; THREADS],
+    /// Timed sleeps of the thread so far: what its clock says.
+    sleeps: [ModelWord<u32>; THREADS],
     locks: [LockRecord<Model>; LOCKS],
     /// Not part of the model: who has which slot, and which lock records are free.
     state: Mutex<State>,
@@ -56,6 +112,8 @@ pub fn set_spinner_cap(n: u32) {
 loom::lazy_static! {
     static ref TABLES: Tables = Tables {
         threads: std::array::from_fn(|_| ThreadRecord::new()),
+        tokens: std::array::from_fn(|_| Word::new(0)),
+        sleeps: std::array::from_fn(|_| Word::new(0)),
         locks: std::array::from_fn(|_| LockRecord::new()),
         state: Mutex::new(State {
             handles: Vec::new(),
@@ -64,6 +122,10 @@ loom::lazy_static! {
             asleep: [false; THREADS + 1],
         }),
     };
+}
+
+fn index(slot: Slot) -> usize {
+    usize::from(slot.get()) - 1
 }
 
 fn state() -> std::sync::MutexGuard<'static, State> {
@@ -95,7 +157,7 @@ fn failed(until: &Until) -> bool {
 // lock, outside the model, which orders nothing: the record's own wait lock does (4); the busy-waits
 // load the words (5).
 unsafe impl Platform for Model {
-    type Word<T: Scalar> = T::Model;
+    type Word<T: Scalar> = ModelWord<T>;
 
     fn fence(order: Ordering) {
         fence(order);
@@ -105,12 +167,13 @@ unsafe impl Platform for Model {
         fence(SeqCst);
     }
 
-    fn fence_heavy() {
+    fn fence_heavy() -> Heavy {
         fence(SeqCst);
+        Heavy::default()
     }
 
     fn spin_while<T: Scalar>(
-        word: &T::Model,
+        word: &ModelWord<T>,
         mask: T,
         value: T,
         order: Ordering,
@@ -128,8 +191,8 @@ unsafe impl Platform for Model {
     }
 
     fn spin_while2<A: Scalar, B: Scalar>(
-        a: (&A::Model, A, A),
-        b: (&B::Model, B, B),
+        a: (&ModelWord<A>, A, A),
+        b: (&ModelWord<B>, B, B),
         order: Ordering,
         until: Until,
     ) -> Spin2<A, B> {
@@ -158,12 +221,13 @@ unsafe impl Platform for Model {
     }
 
     fn park(me: &Me<Self>, deadline: Option<u64>) -> Wake {
-        let token = &me.record().token;
+        let index = index(me.slot());
+        let token = &TABLES.tokens[index];
         while token.swap(0, Acquire) == 0 {
             if deadline.is_some() {
                 // Once at any point of the others' progress; a sleep that is repeated waits for
                 // them, or it would be repeated for ever.
-                if me.record().parked.fetch_add(1, Relaxed) != 0 {
+                if TABLES.sleeps[index].fetch_add(1, Relaxed) != 0 {
                     loom::skip_branch();
                     loom::thread::yield_now();
                 }
@@ -177,7 +241,7 @@ unsafe impl Platform for Model {
     }
 
     fn unpark(slot: Slot) -> bool {
-        Self::thread_record(slot).token.swap(1, AcqRel);
+        TABLES.tokens[index(slot)].swap(1, AcqRel);
         // Only a thread that is in park(): loom would also end its wait for something else.
         let asleep = state().asleep[slot.get() as usize];
         let handle = state().handles.get(slot.get() as usize - 1).cloned();
@@ -191,7 +255,7 @@ unsafe impl Platform for Model {
 
     fn now() -> u64 {
         // The number of timed sleeps of this thread: a deadline of 1 is over after the first.
-        Self::thread_record(my_slot()).parked.load(Relaxed).into()
+        TABLES.sleeps[index(my_slot())].load(Relaxed).into()
     }
 
     fn ticks() -> u64 {
@@ -208,18 +272,19 @@ unsafe impl Platform for Model {
     }
 
     fn enter() -> Option<Me<Self>> {
-        // SAFETY: the slot is this thread's, and its operations do not nest (1).
-        Some(unsafe { Me::new(my_slot(), false) })
+        let slot = my_slot();
+        // SAFETY: the slot is this thread's, and its operations do not nest (1, 2).
+        Some(unsafe { Me::new(slot, Self::thread_record(slot), false) })
     }
 
     unsafe fn leave(_slot: Slot, _borrowed: bool) {}
 
-    fn here() -> Option<Slot> {
-        Some(my_slot())
+    fn my_record() -> Option<&'static ThreadRecord<Self>> {
+        Some(Self::thread_record(my_slot()))
     }
 
-    fn highest_slot() -> u16 {
-        state().handles.len() as u16
+    fn slots() -> impl Iterator<Item = Slot> {
+        (1..=state().handles.len() as u16).filter_map(Slot::new)
     }
 
     fn number() -> u64 {
@@ -256,9 +321,9 @@ unsafe impl Platform for Model {
         false
     }
 
-    unsafe fn shield(_on: bool) -> bool {
-        false
-    }
+    fn raise_shield() {}
+
+    unsafe fn lower_shield() {}
 
     fn cpus() -> u32 {
         SPINNERS.get() + 1
@@ -269,11 +334,11 @@ unsafe impl Platform for Model {
     }
 
     fn thread_record(slot: Slot) -> &'static ThreadRecord<Self> {
-        &TABLES.threads[slot.get() as usize - 1]
+        &TABLES.threads[index(slot)]
     }
 
     fn lock_record(id: RecordId) -> &'static LockRecord<Self> {
-        &TABLES.locks[id.get() as usize - 1]
+        &TABLES.locks[index(id)]
     }
 
     fn claim_lock_record() -> Option<RecordId> {
