@@ -16,6 +16,6 @@ bench() {
         [[ -s $file ]] || fail "${file##*/} is empty"
     done
 }
-bench mutex --threads 1,2 --load 1 --outside 0 --events
-bench rwlock --locks 'l*,s*,p*,u*,c*' --threads 1,4 --readers 50 --events
+bench mutex --locks '*' --threads 1,2 --load 1 --outside 0 --events
+bench rwlock --locks '*,mutex:lockwright' --threads 1,4 --readers 50 --events
 bench seq --readers 1 --write-every 1us

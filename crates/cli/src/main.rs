@@ -14,17 +14,16 @@ macro_rules! say {
 
 mod args;
 mod bench;
-mod bench_rw;
-mod bench_seq;
-mod conduct;
 mod failure;
 mod mix_args;
+mod order;
 mod output;
 mod policies;
 mod progress;
-mod select;
+mod session;
 mod sim;
 mod sim_args;
+mod values;
 mod vary;
 
 use std::process::ExitCode;
@@ -32,11 +31,11 @@ use std::process::ExitCode;
 use clap::Parser;
 use clap::error::ErrorKind;
 
-use args::{BenchCommand, Cli, Command};
+use args::{Cli, Command};
 use failure::Failure;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(order::commands_first(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
     };
@@ -44,12 +43,7 @@ fn main() -> ExitCode {
         Command::Policies { markdown } => policies::run(markdown),
         Command::Sim(args) => sim::run(&args),
         Command::Machines(args) => sim::machines(&args),
-        Command::Bench(bench) => match bench.what {
-            Some(BenchCommand::Mutex(args)) => bench::run(&args),
-            Some(BenchCommand::Rwlock(args)) => bench_rw::run(&args),
-            Some(BenchCommand::Seq(args)) => bench_seq::run(&args),
-            None => bench::run(&bench.mutex),
-        },
+        Command::Bench(args) => bench::run(&args),
     };
     match done {
         Ok(code) => code,

@@ -115,11 +115,19 @@ fn temporary(path: &Path) -> io::Result<NamedTempFile> {
 }
 
 impl Target {
+    /// Replaces a file without waiting until it is on the disk; does nothing to other targets.
+    pub fn write_soon(&self, content: &[u8]) -> io::Result<()> {
+        match self {
+            Target::File(path) => replace(path, content, false),
+            Target::Stdout | Target::Stream(_) => Ok(()),
+        }
+    }
+
     /// Writes `content`, all or nothing.
     pub fn write(&self, content: &[u8]) -> Result<(), Failure> {
         let (name, result) = match self {
             Target::Stdout => ("stdout".to_owned(), to_stdout(content)),
-            Target::File(path) => (path.display().to_string(), replace(path, content)),
+            Target::File(path) => (path.display().to_string(), replace(path, content, true)),
             Target::Stream(path) => {
                 let written = OpenOptions::new()
                     .write(true)
@@ -141,10 +149,12 @@ fn to_stdout(content: &[u8]) -> io::Result<()> {
     }
 }
 
-fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+fn replace(path: &Path, content: &[u8], lasting: bool) -> io::Result<()> {
     let mut file = temporary(path)?;
     file.write_all(content)?;
-    file.as_file().sync_all()?;
+    if lasting {
+        file.as_file().sync_all()?;
+    }
     file.persist(path)?;
     Ok(())
 }

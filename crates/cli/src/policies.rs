@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use lockwright_lab::rw::registry::bias;
-use lockwright_lab::rw::registry::policy::{PRESETS, Switches};
+use lockwright_lab::arms::locks::policy::{PRESETS, Switches};
+use lockwright_lab::arms::locks::{bias, name_of_policy};
 
 use crate::failure::Failure;
 use crate::output::Target;
@@ -31,10 +31,15 @@ fn listing() -> String {
                 value => format!("{name} {value}"),
             })
             .collect();
-        let _ = writeln!(text, "\n{}\n  {}\n  {}", preset.name, preset.stage, on.join(", "));
+        let name = name_of_policy(preset.name);
+        let _ = writeln!(text, "\n{name}\n  {}\n  {}", preset.stage, on.join(", "));
     }
-    let _ =
-        writeln!(text, "\n{}\n  {}\n  a type of its own, BiasedRwLock", bias::NAME, bias::STAGE);
+    let _ = writeln!(
+        text,
+        "\n{}\n  {}\n  a type of its own, BiasedRwLock",
+        name_of_policy(bias::NAME),
+        bias::STAGE
+    );
     text += "\nSwitches (numbers as in the kernel's series):\n\n";
     for (id, name, meaning, _) in Switches::OFF.list() {
         let _ = writeln!(text, "{name} ({id})\n  {meaning}");
@@ -51,9 +56,9 @@ fn markdown() -> String {
     );
     let stages = PRESETS.iter().map(|preset| (preset.name, preset.stage));
     for (name, stage) in stages.chain([(bias::NAME, bias::STAGE)]) {
-        let _ = writeln!(text, "| `{name}` | {stage} |");
+        let _ = writeln!(text, "| `{}` | {stage} |", name_of_policy(name));
     }
-    let names: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
+    let names: Vec<_> = PRESETS.iter().map(|preset| name_of_policy(preset.name)).collect();
     let _ = writeln!(text, "\n| switch | number | {} |", names.join(" | "));
     let _ = writeln!(text, "|---|---|{}", "---|".repeat(PRESETS.len()));
     for (row, (id, name, _, _)) in Switches::OFF.list().enumerate() {
@@ -82,7 +87,7 @@ mod tests {
     fn every_preset_and_switch_is_listed() {
         let text = listing();
         for preset in PRESETS {
-            assert!(text.contains(&format!("\n{}\n", preset.name)), "{text}");
+            assert!(text.contains(&format!("\n{}\n", name_of_policy(preset.name))), "{text}");
         }
         for (_, name, meaning, _) in Switches::OFF.list() {
             assert!(text.contains(name) && text.contains(meaning), "{name}");

@@ -22,7 +22,8 @@ impl Progress {
             return Progress { bar: ProgressBar::hidden() };
         }
         let bar = ProgressBar::new(steps);
-        let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {eta:>4} left  {msg}");
+        let style =
+            ProgressStyle::with_template("{bar:20} {percent:>3} %  {eta:>4} left  {wide_msg}");
         bar.set_style(style.expect("the template is constant"));
         bar.set_message(what.to_owned());
         bar.tick();

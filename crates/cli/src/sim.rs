@@ -22,10 +22,10 @@ use lockwright_workloads::directory::Pattern;
 use lockwright_workloads::rw_bench::Percent;
 use serde_json::json;
 
-use crate::conduct::{INTERRUPT, catch_signals};
 use crate::failure::{Failure, exit};
 use crate::output::{Target, target_of};
 use crate::progress::Progress;
+use crate::session::{INTERRUPT, catch_signals};
 use crate::sim_args::{Kind, MachinesArgs, OutArgs, PublishedArgs, SimArgs, SimCommand, SweepArgs};
 use crate::vary::Vary;
 

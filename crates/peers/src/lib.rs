@@ -12,20 +12,22 @@ mod posix;
 mod rust;
 mod rwlock;
 mod seq;
+mod system;
 
 #[cfg(feature = "peers-cxx")]
 mod cxx;
 
 #[cfg(feature = "peers-cxx")]
 pub use cxx::{Absl, AbslRw, Nsync, NsyncRw, TbbMutex, TbbRwMutex};
+pub use posix::Pthread;
 #[cfg(target_env = "gnu")]
 pub use posix::PthreadAdaptive;
-pub use posix::{Pthread, c_library};
 pub use rust::{ParkingLot, Std, Usync};
 #[cfg(target_env = "gnu")]
 pub use rwlock::PthreadRwWriters;
 pub use rwlock::{ParkingLotRw, PthreadRw, Sharded, StdRw, UsyncRw};
 pub use seq::{ArcSwapped, ParkingLotRwLock, SeqlockCrate, StdRwLock};
+pub use system::{c_library, futex_hash_slots, rseq_bytes};
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,5 @@
 //! The C library's mutex.
 
-use std::ffi::CStr;
-
 use crate::foreign::{Foreign, Guarded};
 
 /// `pthread_mutex_t` with default attributes, as statically initialised.
@@ -55,17 +53,3 @@ macro_rules! posix {
 posix!(Default, libc::PTHREAD_MUTEX_INITIALIZER);
 #[cfg(target_env = "gnu")]
 posix!(Adaptive, libc::PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP);
-
-/// Name and version of the C library that [`Pthread`] measures, where it can say.
-pub fn c_library() -> Option<String> {
-    #[cfg(target_env = "gnu")]
-    {
-        // SAFETY: returns a static string.
-        let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
-        Some(format!("glibc {}", version.to_string_lossy()))
-    }
-    #[cfg(not(target_env = "gnu"))]
-    {
-        None
-    }
-}

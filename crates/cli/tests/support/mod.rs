@@ -21,6 +21,16 @@ pub fn one_line(text: &str) -> bool {
     text.ends_with('\n') && text.lines().count() == 1
 }
 
+/// Warnings are said however quiet a run is; nothing else is.
+pub fn only_warnings(text: &str) -> bool {
+    text.lines().all(|line| line.starts_with("lockwright: warning: "))
+}
+
+/// One line that is no warning.
+pub fn one_line_of_failure(text: &str) -> bool {
+    text.lines().filter(|line| !line.starts_with("lockwright: warning: ")).count() == 1
+}
+
 /// Everything about a refused command line: exit code 2, one line, nothing on stdout.
 pub fn refused(command: &mut Command, why: &str) {
     let assert = command.assert().code(2).stdout("");

@@ -1,35 +1,78 @@
-//! The record as JSON.
+//! The record as JSON: what [`crate::record::read`] reads, and the figures that follow from it.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::Serialize;
 
-/// Writes the record, indented, with a newline at the end.
+use crate::analysis::summary::{Block, Row, blocks};
+use crate::record::{Arm, Cell, Header, Params, Plan, Record};
+
+/// The record but for its samples, and what they say.
+#[derive(Serialize)]
+struct Head<'a> {
+    #[serde(flatten)]
+    header: &'a Header,
+    plan: &'a Plan,
+    arms: &'a [Arm],
+    cells: &'a [Cell],
+    /// For people and scripts; not read back.
+    figures: Vec<Figures<'a>>,
+}
+
+/// The figures of one arm in one cell.
+#[derive(Serialize)]
+struct Figures<'a> {
+    arm: &'a str,
+    measurement: &'static str,
+    params: &'a Params,
+    rounds: usize,
+    headline: &'static str,
+    cv_percent: Option<f64>,
+    reference: Option<&'a str>,
+    ratio: Option<f64>,
+    ratio_ci95: Option<[f64; 2]>,
+    #[serde(flatten)]
+    metrics: BTreeMap<&'static str, f64>,
+}
+
+/// Writes the record: its head indented, then a line for each sample.
 ///
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write(result: &impl Serialize, mut out: impl Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut out, result)?;
-    writeln!(out)
+pub fn write(record: &Record, mut out: impl Write) -> io::Result<()> {
+    let blocks = blocks(record);
+    let rows = blocks.iter().flat_map(|block| block.rows.iter().map(move |row| (block, row)));
+    let head = Head {
+        header: &record.header,
+        plan: &record.plan,
+        arms: &record.arms,
+        cells: &record.cells,
+        figures: rows.map(|(block, row)| figures(block, row)).collect(),
+    };
+    let head = serde_json::to_string_pretty(&head)?;
+    out.write_all(head.trim_end_matches(['\n', '}']).as_bytes())?;
+    out.write_all(b",\n  \"samples\": [")?;
+    for (at, sample) in record.samples.iter().enumerate() {
+        out.write_all(if at == 0 { b"\n    " } else { b",\n    " })?;
+        serde_json::to_writer(&mut out, sample)?;
+    }
+    out.write_all(b"\n  ]\n}\n")
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::example;
-    use super::*;
-    use crate::results::{MutexBenchResult, SCHEMA_VERSION};
-
-    #[test]
-    fn what_is_written_is_what_is_read() {
-        let result = example::result();
-        let mut text = Vec::new();
-        write(&result, &mut text).unwrap();
-        let read: MutexBenchResult = serde_json::from_slice(&text).unwrap();
-        assert_eq!(read, result);
-        let value: serde_json::Value = serde_json::from_slice(&text).unwrap();
-        assert_eq!(value["schema_version"], SCHEMA_VERSION);
-        assert_eq!(value["cells"][0]["throughput"][0]["kind"], "blocking-peer");
-        assert!(value["tool"]["commit"].is_null());
+fn figures<'a>(block: &Block<'a>, row: &Row<'a>) -> Figures<'a> {
+    let metrics = block.view.metrics();
+    Figures {
+        arm: &row.arm.name,
+        measurement: block.cell.kind.name(),
+        params: &block.cell.params,
+        rounds: row.samples.len(),
+        headline: block.view.headline.key,
+        cv_percent: row.cv_percent,
+        reference: block.reference.map(|arm| arm.name.as_str()),
+        ratio: row.ratio,
+        ratio_ci95: row.ratio_ci95,
+        metrics: metrics.filter_map(|metric| Some((metric.key, row.of(metric)?))).collect(),
     }
 }

@@ -1,23 +1,21 @@
-//! Results as text: a table for people, markdown, CSV and JSON.
+//! Records as text: a table for people, markdown, CSV and JSON.
 //!
 //! | form | for | raw samples |
 //! |---|---|---|
-//! | [`table`] | a terminal, about 100 columns wide | no |
+//! | [`table`] | a terminal, 80 columns wide | no |
 //! | [`markdown`] | a pull request, an issue | no |
-//! | [`csv`] | a spreadsheet: one line per lock and setting | no |
-//! | [`json`] | programs, and whoever doubts the summary | yes |
+//! | [`csv`] | a spreadsheet: one line for each arm in each setting | no |
+//! | [`json`] | programs, and whoever doubts the figures | yes |
+//!
+//! No form knows a metric or a benchmark: [`layout`] makes rows and columns of a record by the
+//! metrics of its cells, and the forms draw them.
 
-mod columns;
 pub mod csv;
 pub mod json;
+pub mod layout;
 pub mod markdown;
-mod number;
-pub mod order;
-pub mod rw;
-pub mod seq;
+pub mod number;
 pub mod table;
 
-pub use columns::Shown;
-
 #[cfg(test)]
-pub(crate) mod example;
+mod tests;

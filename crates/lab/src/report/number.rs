@@ -1,10 +1,35 @@
 //! Numbers for people: no more digits than mean something, and a dash for what is not known.
 
+use crate::record::metric::Unit;
+
 /// What stands for a figure that could not be had.
 const UNKNOWN: &str = "-";
 
+/// A figure in its unit.
+pub fn show(unit: Unit, value: Option<f64>) -> String {
+    let duration = |scale: f64| value.map_or_else(|| fixed(None, 0), |v| duration_ns(v * scale));
+    match unit {
+        Unit::Nanoseconds => duration(1.0),
+        Unit::Seconds => duration(1e9),
+        Unit::FineNanoseconds | Unit::Share | Unit::Percent => fixed(value, 2),
+        Unit::ThousandPerSecond | Unit::Microseconds | Unit::Number => significant(value),
+        Unit::Whole | Unit::PerSecond => fixed(value, 0),
+        Unit::Bytes => bytes(value),
+    }
+}
+
+fn bytes(value: Option<f64>) -> String {
+    let Some(value) = value.filter(|value| value.is_finite()) else {
+        return UNKNOWN.to_owned();
+    };
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let power = (value.max(1.0).log2() / 10.0).floor().min(4.0);
+    let decimals = usize::from(power > 0.0);
+    format!("{:.decimals$}{}", value / 1024_f64.powf(power), units[power as usize])
+}
+
 /// Four significant digits, all digits of the integer part.
-pub(super) fn significant(value: Option<f64>) -> String {
+pub fn significant(value: Option<f64>) -> String {
     let Some(value) = value.filter(|value| value.is_finite()) else {
         return UNKNOWN.to_owned();
     };
@@ -19,7 +44,7 @@ pub(super) fn significant(value: Option<f64>) -> String {
 }
 
 /// A fixed number of decimals.
-pub(super) fn fixed(value: Option<f64>, decimals: usize) -> String {
+pub fn fixed(value: Option<f64>, decimals: usize) -> String {
     match value.filter(|value| value.is_finite()) {
         Some(value) => format!("{value:.decimals$}"),
         None => UNKNOWN.to_owned(),
@@ -27,7 +52,7 @@ pub(super) fn fixed(value: Option<f64>, decimals: usize) -> String {
 }
 
 /// Nanoseconds in the unit that keeps the number short.
-pub(super) fn duration_ns(ns: f64) -> String {
+pub fn duration_ns(ns: f64) -> String {
     let (value, unit) = match ns {
         ns if ns < 1e3 => (ns, "ns"),
         ns if ns < 1e6 => (ns / 1e3, "us"),

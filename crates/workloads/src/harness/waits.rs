@@ -28,7 +28,8 @@ impl Waits {
         Waits { histogram, longest_ns: 0 }
     }
 
-    pub(crate) fn record(&mut self, wait: Duration) {
+    /// Adds one.
+    pub fn record(&mut self, wait: Duration) {
         let ns = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
         self.histogram.saturating_record(ns);
         self.longest_ns = self.longest_ns.max(ns);
@@ -38,6 +39,13 @@ impl Waits {
     pub fn merge(&mut self, other: &Waits) {
         self.histogram.add(&other.histogram).expect("all histograms have the same bounds");
         self.longest_ns = self.longest_ns.max(other.longest_ns);
+    }
+
+    /// Upper end of each bucket that is not empty, in nanoseconds, and how many waits are in it;
+    /// ascending.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let recorded = self.histogram.iter_recorded();
+        recorded.map(|step| (step.value_iterated_to(), step.count_at_value()))
     }
 
     /// Number of waits.

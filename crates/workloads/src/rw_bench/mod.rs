@@ -18,6 +18,7 @@ use crossbeam_utils::CachePadded;
 use lockwright_platform::{Native, Work};
 
 use crate::harness::{Draw, Interrupt, Usage, team};
+use crate::mutex_bench::BenchMutex;
 
 #[cfg(test)]
 mod tests;
@@ -60,6 +61,28 @@ impl<R: lock_api::RawRwLock + Send + Sync> BenchRwLock for LockApiRw<R> {
     #[inline]
     fn write<T>(&self, section: impl FnOnce(&AtomicU64) -> T) -> T {
         section(&self.0.write())
+    }
+}
+
+/// A mutex in the place of a reader-writer lock: its readers exclude each other.
+pub struct AsRwLock<M> {
+    mutex: M,
+    counter: AtomicU64,
+}
+
+impl<M: BenchMutex> BenchRwLock for AsRwLock<M> {
+    fn new() -> Self {
+        AsRwLock { mutex: M::new(), counter: AtomicU64::new(0) }
+    }
+
+    #[inline]
+    fn read<T>(&self, section: impl FnOnce(&AtomicU64) -> T) -> T {
+        self.mutex.with(|_| section(&self.counter))
+    }
+
+    #[inline]
+    fn write<T>(&self, section: impl FnOnce(&AtomicU64) -> T) -> T {
+        self.mutex.with(|_| section(&self.counter))
     }
 }
 

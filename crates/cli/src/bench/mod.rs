@@ -1,0 +1,136 @@
+//! `lockwright bench`: locks compared on this machine, a file for each benchmark.
+
+mod mutex;
+mod rwlock;
+mod seq;
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use lockwright_lab::arms::choose::Family;
+use lockwright_lab::arms::locks::Lock;
+use lockwright_lab::experiment::plan::Order;
+use lockwright_lab::experiment::{Arm, Cell, Experiment};
+use lockwright_lab::record::Record;
+use lockwright_lab::report::layout::Page;
+
+use crate::args::RunArgs;
+use crate::failure::Failure;
+use crate::output::Target;
+use crate::session::conduct;
+
+/// `lockwright bench`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct BenchArgs {
+    /// What to compare.
+    #[command(subcommand)]
+    pub what: Option<BenchCommand>,
+    /// Without a subcommand: mutexes.
+    #[command(flatten)]
+    pub mutex: mutex::MutexArgs,
+}
+
+/// What can be compared.
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// Compare mutexes: throughput, fairness, CPU time, context switches, waits
+    #[command(after_help = mutex::HELP)]
+    Mutex(mutex::MutexArgs),
+    /// Compare reader-writer locks, and the policies of this project's
+    #[command(after_help = rwlock::HELP)]
+    Rwlock(rwlock::RwArgs),
+    /// Compare ways to read what is seldom written, and the protections of a node mask
+    #[command(after_help = seq::HELP)]
+    Seq(seq::SeqArgs),
+}
+
+pub use mutex::HELP;
+
+/// Runs the command.
+pub fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
+    match &args.what {
+        None => bench(&args.mutex.run, Family::Mutexes, || args.mutex.experiment(), nothing_more),
+        Some(BenchCommand::Mutex(args)) => {
+            bench(&args.run, Family::Mutexes, || args.experiment(), nothing_more)
+        }
+        Some(BenchCommand::Rwlock(args)) => {
+            bench(&args.run, Family::RwLocks, || args.experiment(), nothing_more)
+        }
+        Some(BenchCommand::Seq(args)) => {
+            bench(&args.run, Family::Sequences, || args.experiment(), seq::finish)
+        }
+    }
+}
+
+fn bench(
+    args: &RunArgs,
+    family: Family,
+    experiment: impl FnOnce() -> Result<Experiment, Failure>,
+    finish: impl Fn(&Record, &mut Page),
+) -> Result<ExitCode, Failure> {
+    if args.list {
+        Target::Stdout.write(listing(&family.locks(false)).as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    conduct(&experiment()?, &args.reports, &args.shown()?, finish)
+}
+
+fn nothing_more(_: &Record, _: &mut Page) {}
+
+/// What can be chosen, as a table for people.
+fn listing(known: &[&'static Lock]) -> String {
+    let width = known.iter().map(|lock| lock.name.len()).max().unwrap_or(0);
+    let line =
+        |lock: &&Lock| format!("{:width$}  {:13}  {}\n", lock.name, lock.role.name(), lock.about);
+    known.iter().map(line).collect()
+}
+
+/// The arms that a command line asks for, and which of them is the baseline.
+struct Arms {
+    arms: Vec<Arm>,
+    baseline: Option<usize>,
+}
+
+/// The locks that were asked for, or else the defaults; a baseline is measured too if it was not
+/// among them.
+fn arms(args: &RunArgs, family: Family, defaults: fn(&Lock) -> bool) -> Result<Arms, Failure> {
+    let wrong = |option: &'static str| move |why| Failure::Usage(format!("{option}: {why}"));
+    let broken = args.include_broken;
+    let mut locks = match &args.locks {
+        Some(names) => family.choose(names, broken).map_err(wrong("--locks"))?,
+        None => family.locks(false).into_iter().filter(|lock| defaults(lock)).collect(),
+    };
+    let baseline = match &args.baseline {
+        None => None,
+        Some(name) => {
+            let found =
+                family.choose(std::slice::from_ref(name), broken).map_err(wrong("--baseline"))?;
+            let [lock] = found[..] else {
+                return Err(Failure::Usage(format!(
+                    "--baseline takes one lock, '{name}' is several"
+                )));
+            };
+            Some(locks.iter().position(|have| have.name == lock.name).unwrap_or_else(|| {
+                locks.push(lock);
+                locks.len() - 1
+            }))
+        }
+    };
+    Ok(Arms { arms: locks.into_iter().map(|lock| Arm::from(*lock)).collect(), baseline })
+}
+
+impl RunArgs {
+    fn experiment(&self, name: &'static str, arms: Arms, cells: Vec<Cell>) -> Experiment {
+        Experiment {
+            name,
+            arms: arms.arms,
+            baseline: arms.baseline,
+            cells,
+            rounds: self.rounds,
+            warmup: self.warmup,
+            seed: self.seed,
+            order: Order::Shuffled,
+        }
+    }
+}

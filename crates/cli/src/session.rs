@@ -1,0 +1,234 @@
+//! What every measuring command does around its experiment: signals, warnings, the record's
+//! header, files that hold what was measured so far, exit codes.
+
+use std::process::ExitCode;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use lockwright_lab::environment::interference::{self, Mark};
+use lockwright_lab::environment::machine::Machine;
+use lockwright_lab::experiment::Experiment;
+use lockwright_lab::experiment::plan::Step;
+use lockwright_lab::experiment::run::{Event, Outcome, run};
+use lockwright_lab::record::{Header, Record, SCHEMA_VERSION, Sample, Tool};
+use lockwright_lab::report::layout::{Page, Shown, counted, page};
+use lockwright_lab::report::{csv, json, markdown, table};
+use lockwright_workloads::harness::Interrupt;
+
+use crate::args::ReportArgs;
+use crate::failure::{Failure, exit};
+use crate::output::{self, Form, Target};
+use crate::progress::Progress;
+
+/// How long to look whether the machine is at rest.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Raised by the first SIGINT, SIGTERM or SIGHUP.
+pub static INTERRUPT: Interrupt = Interrupt::new();
+
+/// The machine, measured once: what titles say of it is what the header says.
+pub fn machine() -> &'static Machine {
+    static MACHINE: OnceLock<Machine> = OnceLock::new();
+    MACHINE.get_or_init(Machine::here)
+}
+
+/// Carries an experiment out and writes its reports; `finish` may add to the page of the record.
+pub fn conduct(
+    experiment: &Experiment,
+    args: &ReportArgs,
+    shown: &Shown,
+    finish: impl Fn(&Record, &mut Page),
+) -> Result<ExitCode, Failure> {
+    // Before anything is measured, so that no run is lost to a bad path.
+    let targets = output::targets(args)?;
+    catch_signals()?;
+    let mut warnings = Warnings::default();
+    warnings.add(debug_build());
+    warnings.add(interference::before_run(LOOK, &INTERRUPT));
+    let mut header = header(experiment.name);
+    header.warnings.clone_from(&warnings.0);
+    let mark = Mark::now();
+    let outcome = measure(experiment, &header, &targets, args.quiet);
+    warnings.add(interference::after_run(mark));
+    header.complete = outcome.complete;
+    header.warnings = warnings.0;
+    let (complete, nothing, error) = (outcome.complete, outcome.is_empty(), outcome.error);
+    let failed = error.map(|error| Failure::Environment(error.to_string()));
+    if nothing {
+        return match failed {
+            Some(failure) => Err(failure),
+            None => {
+                say!("lockwright: interrupted before anything was measured; nothing written");
+                Ok(ExitCode::from(exit::INTERRUPTED))
+            }
+        };
+    }
+    let record = experiment.record(header, outcome.samples);
+    for (form, target) in targets {
+        target.write(&render(&record, form, shown, &finish)?)?;
+    }
+    let faults = report_faults(&record);
+    match failed {
+        _ if faults => Ok(ExitCode::from(exit::CHECK_FAILED)),
+        Some(failure) => Err(failure),
+        None if !complete => Ok(ExitCode::from(exit::INTERRUPTED)),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Runs the experiment with progress; the JSON file has what was measured so far.
+fn measure(
+    experiment: &Experiment,
+    header: &Header,
+    targets: &[(Form, Target)],
+    quiet: bool,
+) -> Outcome {
+    let what = announcement(experiment);
+    let progress = Progress::begin(&what, experiment.step_count(), quiet);
+    let mut so_far = SoFar::new(targets);
+    let outcome = run(experiment, &INTERRUPT, &mut |event| match event {
+        Event::Begins(done, step) => progress.step(done, || describe(experiment, step)),
+        Event::Ended(samples) => so_far.keep(samples, || {
+            let header = Header { complete: false, ..header.clone() };
+            experiment.record(header, samples.to_vec())
+        }),
+    });
+    progress.end();
+    outcome
+}
+
+/// What was measured so far, in the JSON file: whoever kills the run keeps it.
+struct SoFar<'a> {
+    file: Option<&'a Target>,
+    written: Instant,
+    took: Duration,
+}
+
+impl<'a> SoFar<'a> {
+    /// Writing takes at most one part in so many of the time.
+    const SHARE: u32 = 20;
+
+    fn new(targets: &'a [(Form, Target)]) -> Self {
+        let file = |(form, target): &&(Form, Target)| {
+            *form == Form::Json && matches!(target, Target::File(_))
+        };
+        let file = targets.iter().find(file).map(|(_, target)| target);
+        SoFar { file, written: Instant::now(), took: Duration::ZERO }
+    }
+
+    fn keep(&mut self, samples: &[Sample], record: impl FnOnce() -> Record) {
+        let Some(file) = self.file else { return };
+        let measured = samples.last().is_some_and(Sample::is_measured);
+        if !measured || self.written.elapsed() < Self::SHARE * self.took {
+            return;
+        }
+        let began = Instant::now();
+        let mut bytes = Vec::new();
+        if json::write(&record(), &mut bytes).is_ok() {
+            // If it cannot be written now, it is said at the end, when it cannot be either.
+            let _ = file.write_soon(&bytes);
+        }
+        self.took = began.elapsed();
+        self.written = Instant::now();
+    }
+}
+
+fn render(
+    record: &Record,
+    form: Form,
+    shown: &Shown,
+    finish: &impl Fn(&Record, &mut Page),
+) -> Result<Vec<u8>, Failure> {
+    let failed = |why: String| Failure::Environment(format!("cannot render a report: {why}"));
+    let finished = || {
+        let mut page = page(record, shown);
+        finish(record, &mut page);
+        page
+    };
+    let mut bytes = Vec::new();
+    match form {
+        Form::Table => bytes = table::render(&finished()).into_bytes(),
+        Form::Markdown => {
+            bytes = markdown::render(&finished(), &record.header.command_line).into_bytes();
+        }
+        Form::Json => json::write(record, &mut bytes).map_err(|e| failed(e.to_string()))?,
+        Form::Csv => csv::write(record, &mut bytes).map_err(|e| failed(e.to_string()))?,
+    }
+    Ok(bytes)
+}
+
+/// Says what locks did wrong, and whether any did.
+fn report_faults(record: &Record) -> bool {
+    let faults = record.faults();
+    for fault in &faults {
+        let (name, title) = (&fault.arm.name, &fault.cell.title);
+        say!("lockwright: {name} is broken: {}, {} times ({title})", fault.what, fault.count);
+    }
+    !faults.is_empty()
+}
+
+fn announcement(experiment: &Experiment) -> String {
+    format!(
+        "measuring {} in {}, {}: about {:.0} s",
+        counted(experiment.arms.len(), "arm"),
+        counted(experiment.cells.len(), "cell"),
+        counted(experiment.rounds as usize, "round"),
+        experiment.expected_s().ceil()
+    )
+}
+
+fn describe(experiment: &Experiment, step: Step) -> String {
+    let (arm, cell) = (&experiment.arms[step.arm].record, &experiment.cells[step.cell].record);
+    format!("{}: {}", arm.name, cell.title)
+}
+
+/// Warnings on standard error, quiet or not: they say how far the figures are to be trusted.
+#[derive(Default)]
+struct Warnings(Vec<String>);
+
+impl Warnings {
+    fn add(&mut self, warning: Option<String>) {
+        if let Some(warning) = warning {
+            say!("lockwright: warning: {warning}");
+            self.0.push(warning);
+        }
+    }
+}
+
+/// The first signal ends the measuring, the second the program.
+pub fn catch_signals() -> Result<(), Failure> {
+    let handler = || {
+        if INTERRUPT.raise() {
+            std::process::exit(exit::INTERRUPTED.into());
+        }
+    };
+    ctrlc::set_handler(handler)
+        .map_err(|error| Failure::Environment(format!("cannot handle signals: {error}")))
+}
+
+fn debug_build() -> Option<String> {
+    cfg!(debug_assertions).then(|| {
+        "this is a debug build: its figures say nothing about release builds; \
+         build with --release"
+            .to_owned()
+    })
+}
+
+/// The head of a record that begins now and here.
+pub fn header(name: &str) -> Header {
+    let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Header {
+        schema_version: SCHEMA_VERSION,
+        record: name.to_owned(),
+        tool: Tool {
+            name: "lockwright".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: option_env!("LOCKWRIGHT_COMMIT").map(str::to_owned),
+        },
+        command_line: std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect(),
+        started_unix_s: started.as_secs(),
+        machine: machine().clone(),
+        complete: false,
+        warnings: Vec::new(),
+    }
+}

@@ -1,0 +1,14 @@
+//! What is compared: every lock once, and what makes a [`Run`](crate::experiment::Run) of it.
+
+pub mod choose;
+pub mod locks;
+mod native;
+
+use crate::experiment::Arm;
+use locks::Lock;
+
+impl From<Lock> for Arm {
+    fn from(lock: Lock) -> Self {
+        Arm { record: lock.record(), run: Box::new(lock) }
+    }
+}

@@ -1,0 +1,5 @@
+//! What figures depend on besides the locks: the machine, its settings, and who else uses it.
+
+pub mod facts;
+pub mod interference;
+pub mod machine;
