@@ -41,7 +41,11 @@ pub fn pause_ns() -> f64 {
 pub fn line_transfer_ns() -> Option<f64> {
     let allowed = sched_getaffinity(Pid::from_raw(0)).ok()?;
     let mut cpus = (0..CpuSet::count()).filter(|&cpu| allowed.is_set(cpu).unwrap_or(false));
-    let (here, there) = (cpus.next()?, cpus.next()?);
+    line_transfer_between(cpus.next()?, cpus.next()?)
+}
+
+/// The same between two CPUs; `None` if threads cannot be placed there.
+pub fn line_transfer_between(here: usize, there: usize) -> Option<f64> {
     (0..5).filter_map(|_| ping_pong(here, there, Duration::from_millis(2))).reduce(f64::min)
 }
 
