@@ -235,3 +235,35 @@ impl ThreadId {
         unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), self.0, libc::SIGUSR1) };
     }
 }
+
+/// How many system calls a program makes that is run without arguments.
+///
+/// # Panics
+///
+/// If it cannot be run, or does not end by itself.
+pub fn count_system_calls(program: &std::path::Path) -> usize {
+    use std::os::unix::process::CommandExt;
+    let mut command = std::process::Command::new(program);
+    // SAFETY: ptrace may be called between fork and exec.
+    unsafe {
+        command.pre_exec(|| match libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        });
+    }
+    let child = command.spawn().expect("the program starts");
+    let pid = child.id() as libc::pid_t;
+    let (mut stops, mut status) = (0, 0);
+    loop {
+        // SAFETY: `status` is ours to write, the child ours to wait for.
+        assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+        if !libc::WIFSTOPPED(status) {
+            assert!(libc::WIFEXITED(status), "{} did not end by itself", program.display());
+            // One stop where a call begins and one where it returns; the stop after exec is the first.
+            return stops / 2;
+        }
+        stops += 1;
+        // SAFETY: the child is stopped and traced by this thread.
+        assert_eq!(unsafe { libc::ptrace(libc::PTRACE_SYSCALL, pid, 0, 0) }, 0);
+    }
+}

@@ -230,7 +230,7 @@ fn refused() {
     CALLS.rest_until.store(u64::MAX, Relaxed);
     HOT.mode.store(LEAVING, Relaxed);
 
-    futex::sleep(DRAIN_NS);
+    drain();
     // Ordering: SeqCst, [fence.pair]: store-load of the caller where nobody calls membarrier
     fence(SeqCst);
     // Ordering: Release, [fence.mode]: pairs with the load in heavy()
@@ -290,10 +290,59 @@ pub(super) fn register_child() {
     enable();
 }
 
+/// Lets what processors keep to themselves become visible.
+fn drain() {
+    #[cfg(test)]
+    if script::drained() {
+        return;
+    }
+    futex::sleep(DRAIN_NS);
+}
+
 fn membarrier(command: libc::c_int) -> bool {
+    #[cfg(test)]
+    if script::refuses() {
+        return false;
+    }
     if cfg!(miri) {
         return false;
     }
     // SAFETY: membarrier takes no pointers; an unknown command returns an error.
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+}
+
+/// A kernel that refuses, for tests.
+#[cfg(test)]
+pub(super) mod script {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+    /// Whoever waits for stores to drain says so to the one and waits for the other.
+    static GATE: Mutex<Option<(Sender<()>, Arc<RwLock<()>>)>> = Mutex::new(None);
+
+    fn gate() -> Option<(Sender<()>, Arc<RwLock<()>>)> {
+        GATE.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// From now on the kernel refuses, and stores drain while the lock is not held for writing.
+    pub(in crate::native) fn refuse(drains: Arc<RwLock<()>>) -> Receiver<()> {
+        let (sender, receiver) = channel();
+        *GATE.lock().unwrap_or_else(PoisonError::into_inner) = Some((sender, drains));
+        receiver
+    }
+
+    pub(in crate::native) fn refuse_no_more() {
+        *GATE.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    pub(super) fn refuses() -> bool {
+        gate().is_some()
+    }
+
+    pub(super) fn drained() -> bool {
+        let Some((reached, drains)) = gate() else { return false };
+        let _ = reached.send(());
+        drop(drains.read());
+        true
+    }
 }

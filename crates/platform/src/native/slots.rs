@@ -313,3 +313,13 @@ pub(super) fn forget_others() {
         words.wides.iter().for_each(|word| word.store(0, Relaxed));
     }
 }
+
+#[cfg(all(test, not(miri)))]
+pub(super) fn claim_for_test() -> Slot {
+    THREADS.claim().expect("room for a test")
+}
+
+#[cfg(all(test, not(miri)))]
+pub(super) fn release_for_test(slot: Slot) {
+    THREADS.release(slot);
+}

@@ -1,0 +1,3 @@
+//! The program to compare `one_lock` with.
+
+fn main() {}
