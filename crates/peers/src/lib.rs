@@ -8,7 +8,6 @@
 //! its counter beside it, called as its users call it.
 
 mod foreign;
-mod monitor;
 mod posix;
 mod rust;
 mod rwlock;
@@ -20,7 +19,6 @@ mod cxx;
 
 #[cfg(feature = "peers-cxx")]
 pub use cxx::{Absl, AbslRw, Nsync, NsyncRw, TbbMutex, TbbRwMutex};
-pub use monitor::{ParkingLotMonitor, PthreadMonitor, StdMonitor, UsyncMonitor};
 pub use posix::Pthread;
 #[cfg(target_env = "gnu")]
 pub use posix::PthreadAdaptive;
