@@ -23,7 +23,8 @@ macro_rules! __contract_call {
 }
 
 /// The contract of a mutex: `mutex_contract!(module_name, RawType)`, with the sections `timed`
-/// and `fair` where the type has them: `mutex_contract!(module_name, RawType, timed, fair)`.
+/// and `fair` where the type has them: `mutex_contract!(module_name, RawType, timed, fair)`, and
+/// `always_fair` if each of its unlocks is.
 #[macro_export]
 macro_rules! mutex_contract {
     ($name:ident, $raw:ty $(, $section:ident)* $(,)?) => {
@@ -90,10 +91,17 @@ macro_rules! __mutex_section {
             fair_and_plain_unlocks_mixed_keep_exclusion
         );
     };
+    (always_fair, $raw:ty) => {
+        $crate::__contract_tests!(fair, [$raw]:
+            a_plain_unlock_serves_a_waiter_although_the_unlocker_loops
+        );
+    };
 }
 
 /// The contract of a reader-writer lock: `rwlock_contract!(module_name, RawType)`. Its writers'
-/// side is a mutex: `mutex_contract!(module_name, WriteSide<RawType>, timed, fair)`.
+/// side is a mutex: `mutex_contract!(module_name, WriteSide<RawType>, timed, fair)`. A lock whose
+/// readers join readers whoever waits does not serve writers among them:
+/// `rwlock_contract!(module_name, RawType, readers_first)`.
 #[macro_export]
 macro_rules! rwlock_contract {
     ($name:ident, $raw:ty) => {
@@ -101,19 +109,40 @@ macro_rules! rwlock_contract {
             #[allow(unused_imports)]
             use super::*;
             type Raw = $raw;
-            $crate::__contract_tests!(rwlock, [Raw]:
-                readers_hold_the_lock_together
-                readers_never_see_half_of_a_write
-                all_operations_mixed_keep_exclusion
-                more_threads_than_cpus_keep_exclusion
-                try_tells_who_bars_whom
-                who_gives_up_leaves_the_way_free
-                all_waiters_are_served_after_one_release
-                a_fair_unlock_serves_a_waiting_writer_although_readers_loop
-                a_writer_behind_a_reader_is_served_among_readers
-                a_writer_behind_a_writer_is_served_among_readers
-            );
+            $crate::__rwlock_section!(always, Raw);
+            $crate::__rwlock_section!(writers_served, Raw);
         }
+    };
+    ($name:ident, $raw:ty, readers_first) => {
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+            type Raw = $raw;
+            $crate::__rwlock_section!(always, Raw);
+        }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __rwlock_section {
+    (always, $raw:ty) => {
+        $crate::__contract_tests!(rwlock, [$raw]:
+            readers_hold_the_lock_together
+            readers_never_see_half_of_a_write
+            all_operations_mixed_keep_exclusion
+            more_threads_than_cpus_keep_exclusion
+            try_tells_who_bars_whom
+            who_gives_up_leaves_the_way_free
+            all_waiters_are_served_after_one_release
+        );
+    };
+    (writers_served, $raw:ty) => {
+        $crate::__contract_tests!(rwlock, [$raw]:
+            a_fair_unlock_serves_a_waiting_writer_although_readers_loop
+            a_writer_behind_a_reader_is_served_among_readers
+            a_writer_behind_a_writer_is_served_among_readers
+        );
     };
 }
 

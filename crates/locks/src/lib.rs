@@ -8,6 +8,7 @@
 //! | [`biased`] | the same biased towards readers, who then write no shared line |
 //! | [`count_mutex`] | count-word mutex of 2013 with its three switches: the study object |
 //! | [`condvar`] | condition variable that moves waiters to the mutex instead of waking a herd |
+//! | [`once`] | runs something once; the others wait for it |
 //! | [`seqcount`] | sequence counter: readers that store nothing |
 //! | [`seqlock`] | a value in atomic words under a sequence counter |
 //! | [`seqlatch`] | two copies, for readers that may interrupt the writer |
@@ -26,6 +27,7 @@ pub mod condvar;
 pub mod count_mutex;
 pub mod events;
 pub mod mutex;
+pub mod once;
 pub mod ownership;
 pub mod plain;
 pub mod rwsem;

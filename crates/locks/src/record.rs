@@ -101,8 +101,10 @@ pub mod ctl {
     pub const HANDOFF: u32 = 4;
     /// Either of the requests to unlock.
     pub const ASKED: u32 = WAKE | HANDOFF;
-    /// Where the index of the record begins.
+    /// Where the index of the record begins. The bits between are the lock's own.
     pub const INDEX_SHIFT: u32 = 16;
+    /// The index of the record.
+    pub const INDEX: u32 = 0xffff << INDEX_SHIFT;
 
     /// The record a control word names.
     #[inline]
@@ -315,10 +317,10 @@ impl<P: Platform> Guarded<'_, P> {
         // Ordering: Acquire, [record.left]: pairs with leave_spinning()
         if self.record.crowd().load(Acquire) & crowd::USERS == 0 {
             let id = self.record.id;
-            // Flags go with the index: with nobody left they ask for nothing (races 12, 20).
+            // Requests go with the index: with nobody left they ask for nothing (races 12, 20).
             // Ordering: Relaxed, sequence (a reader that still sees the index finds, under the
             // guard, that it is stale: [record.guard])
-            control.fetch_and(ctl::LOCKED, Relaxed);
+            control.fetch_and(!(ctl::ASKED | ctl::INDEX), Relaxed);
             drop(self);
             // SAFETY: claimed for this lock, which has let go of it; nobody uses it any more, and who
             // comes late finds, under the guard, that it is not the lock's (1).

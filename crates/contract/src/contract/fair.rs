@@ -31,6 +31,12 @@ pub fn a_fair_unlock_serves_a_waiter_although_the_unlocker_loops<R: FairMutex>()
     demand::<R, _>(test, guarded::<R, _>(test, || oracle::bounded_bypass_fair::<R>(BOUND)));
 }
 
+/// The same of a lock each of whose unlocks is fair.
+pub fn a_plain_unlock_serves_a_waiter_although_the_unlocker_loops<R: FairMutex>() {
+    let test = body!();
+    demand::<R, _>(test, guarded::<R, _>(test, || oracle::bounded_bypass::<R>(BOUND)));
+}
+
 /// `bump` is a fair unlock and a lock: it lets the waiter through.
 pub fn a_bump_serves_a_waiter_although_the_owner_loops<R: FairMutex>() {
     let test = body!();

@@ -126,6 +126,16 @@ impl<P: Platform, W: Policy, const FIRST: u32> RawBiasedRwLock<P, W, FIRST> {
         unsafe { self.base.unlock_upgradable() }
     }
 
+    /// Releases an upgradable reader's hold; the last reader passes the lock to the first waiter.
+    ///
+    /// # Safety
+    ///
+    /// As for [`unlock_upgradable`](Self::unlock_upgradable).
+    pub unsafe fn unlock_upgradable_fair(&self) {
+        // SAFETY: as in unlock_upgradable().
+        unsafe { self.base.unlock_upgradable_fair() }
+    }
+
     /// Turns the upgradable hold into a reader's; another may have the right then.
     ///
     /// # Safety

@@ -46,8 +46,7 @@ mod requeue;
 mod slow;
 mod spin;
 
-pub use policy::{Kernel, Latency, NEVER, Policy, Slice, SliceAtomic};
-pub(crate) use requeue::note_address;
+pub use policy::{Fair, Kernel, Latency, NEVER, Policy, Slice, SliceAtomic};
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -170,6 +169,9 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     /// 2. Without [`Policy::ATOMIC_UNLOCK`], the mutex outlives this call.
     #[inline]
     pub unsafe fn unlock(&self) {
+        if W::FAIR_UNLOCK && self.hand_off_if_queued() {
+            return;
+        }
         if W::ATOMIC_UNLOCK {
             // Ordering: Release, [mutex.lock]: pairs with try_fast() and try_acquire(); Relaxed,
             // hint (re-checked by the slow path)
@@ -200,54 +202,23 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         self.ctl.load(Acquire)
     }
 
-    /// As [`try_lock`](Self::try_lock) where there is no second thread, without an atomic operation:
-    /// for C programs, whose C library spares them those too. A signal handler may come in between,
-    /// if it releases what it locks. Needs [`Policy::ATOMIC_UNLOCK`].
-    ///
-    /// # Safety
-    ///
-    /// 1. No other thread of the process runs, nor another process with this memory.
-    #[inline(always)]
-    pub unsafe fn try_lock_alone(&self) -> bool {
-        const { assert!(W::ATOMIC_UNLOCK) };
-        // Ordering: Relaxed, owner-only (there is one thread) (block)
-        let free = self.ctl.load(Relaxed) == 0;
-        if free {
-            self.ctl.store(ctl::LOCKED, Relaxed);
-        }
-
-        free
-    }
-
-    /// As [`unlock`](Self::unlock) where there is no second thread. False: somebody had asked for
-    /// something, and the mutex is still held.
-    ///
-    /// # Safety
-    ///
-    /// 1. As for [`try_lock_alone`](Self::try_lock_alone).
-    /// 2. As for [`unlock`](Self::unlock).
-    #[inline(always)]
-    pub unsafe fn unlock_alone(&self) -> bool {
-        const { assert!(W::ATOMIC_UNLOCK) };
-        // Ordering: Relaxed, owner-only (there is one thread) (block)
-        let alone = self.ctl.load(Relaxed) == ctl::LOCKED;
-        if alone {
-            self.ctl.store(0, Relaxed);
-        }
-
-        alone
-    }
-
     /// Releases the mutex to the first waiter, if there is one.
     ///
     /// # Safety
     ///
     /// As for [`unlock`](Self::unlock).
     pub unsafe fn unlock_fair(&self) {
-        if !self.hand_off() {
+        if !self.hand_off_if_queued() {
             // SAFETY: passes on this function's contract.
             unsafe { self.unlock() }
         }
+    }
+
+    #[inline]
+    fn hand_off_if_queued(&self) -> bool {
+        // Ordering: Relaxed, hint (re-checked by hand_off; who queues later comes too late for this
+        // unlock)
+        ctl::record(self.ctl.load(Relaxed)).is_some() && self.hand_off()
     }
 
     #[inline(always)]

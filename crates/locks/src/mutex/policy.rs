@@ -17,6 +17,9 @@ pub trait Policy: 'static {
     /// unlock is a plain store and a look at the control word after it.
     const ATOMIC_UNLOCK: bool = false;
 
+    /// Every unlock passes the mutex to the first waiter, if there is one.
+    const FAIR_UNLOCK: bool = false;
+
     /// Two regimes: *alternate* while owners have other work between sections, *slice* where an
     /// owner takes the lock again at once: then everybody else sleeps and the lock changes
     /// hands once a slice.
@@ -124,4 +127,14 @@ impl Policy for SliceAtomic {
     const SLICES: bool = true;
     const YIELDS: u32 = 4;
     const ATOMIC_UNLOCK: bool = true;
+}
+
+/// Every unlock passes the mutex to the thread that has waited longest, for callers to whom an
+/// equal share of acquisitions is worth a change of threads at each of them.
+#[derive(Copy, Clone, Debug)]
+pub struct Fair;
+
+impl Policy for Fair {
+    const NAME: &'static str = "fair";
+    const FAIR_UNLOCK: bool = true;
 }

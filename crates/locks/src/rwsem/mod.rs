@@ -49,7 +49,7 @@ mod upgrade;
 mod wake;
 mod write;
 
-pub use policy::{Policy, Standard};
+pub use policy::{Policy, Recursive, Standard};
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -200,6 +200,9 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
 
     #[inline(always)]
     fn read_by(&self, deadline: Option<u64>) -> bool {
+        if W::RECURSIVE_READS && self.try_read_again() {
+            return true;
+        }
         // Ordering: Acquire, [rwsem.write]: pairs with the release in unlock_write()
         let now = self.count.fetch_add(READER, Acquire).wrapping_add(READER);
         if now & READ_FAILED == 0 {
@@ -212,6 +215,9 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// Acquires the lock for reading if no writer holds it and nobody waits.
     #[inline]
     pub fn try_read(&self) -> bool {
+        if W::RECURSIVE_READS {
+            return self.try_read_again();
+        }
         self.try_read_unless(|_| READ_FAILED)
     }
 

@@ -140,6 +140,19 @@ pub trait Policy: 'static {
     const STAGE: &'static str;
     /// Its switches.
     const SWITCHES: Switches;
+    /// Readers join readers, whoever waits, so that a thread may read twice; writers may starve.
+    const RECURSIVE_READS: bool = false;
+}
+
+/// The product's default with recursive reads.
+#[derive(Copy, Clone, Debug)]
+pub struct Recursive;
+
+impl Policy for Recursive {
+    const NAME: &'static str = "recursive";
+    const STAGE: &'static str = "the product: the default with readers that never wait behind a waiting writer while others read";
+    const SWITCHES: Switches = Standard::SWITCHES;
+    const RECURSIVE_READS: bool = true;
 }
 
 /// A preset as a value.

@@ -81,6 +81,20 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         self.give_back(MINE);
     }
 
+    /// Releases an upgradable reader's hold; the last reader passes the lock to the first waiter.
+    ///
+    /// # Safety
+    ///
+    /// As for [`unlock_upgradable`](Self::unlock_upgradable).
+    pub unsafe fn unlock_upgradable_fair(&self) {
+        // SAFETY: held for upgradable reading (1), for reading after the first call; the lock
+        // outlives both (2).
+        unsafe {
+            self.downgrade_upgradable();
+            self.unlock_read_fair();
+        }
+    }
+
     /// Turns the upgradable hold into a reader's; another may have the right then.
     ///
     /// # Safety
