@@ -40,29 +40,35 @@
 #![deny(missing_docs)]
 
 pub mod events;
+#[macro_use]
+mod names;
 #[cfg(feature = "lock_api_04")]
 pub mod lock_api_04;
 mod mutex;
+mod once;
 mod raw;
 mod rwlock;
 mod seqlatch;
 mod seqlock;
 #[cfg(feature = "stages")]
 pub mod stages;
+mod track;
 
 pub use lock_api::{self, WaitTimeoutResult};
 #[cfg(feature = "arc_lock")]
 pub use lock_api::{
-    ArcMutexGuard, ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard,
+    ArcMutexGuard, ArcReentrantMutexGuard, ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard,
+    ArcRwLockWriteGuard,
 };
-pub use lockwright_locks::mutex::{Latency, Policy as MutexPolicy, Slice, SliceAtomic};
+pub use lockwright_locks::mutex::{Fair, Latency, Policy as MutexPolicy, Slice, SliceAtomic};
 pub use lockwright_locks::plain::Plain;
-pub use lockwright_locks::rwsem::{Policy as RwLockPolicy, Standard};
+pub use lockwright_locks::rwsem::{Policy as RwLockPolicy, Recursive, Standard};
 pub use lockwright_locks::{
     plain,
     seqcount::{Broken, NotNow, Start},
 };
 pub use mutex::*;
+pub use once::{Once, OnceState};
 pub use raw::*;
 pub use rwlock::*;
 pub use seqlatch::SeqLatch;

@@ -1,79 +1,84 @@
-//! The same mutex for crates that are on `lock_api` 0.4: [`RawMutex`] speaks both.
+//! The same locks for crates that are on `lock_api` 0.4, under the same names: the raw locks speak
+//! both versions.
+//!
+//! [`BiasedRwLock`](crate::BiasedRwLock) is not here: 0.4 has no place for what a reader has to
+//! remember. The other policies are had as `lock_api::Mutex<RawMutexWith<W>, T>`.
 
-use std::time::{Duration, Instant};
+mod condvar;
+mod mutex;
+mod rwlock;
 
-use lock_api_04::{GuardNoSend, RawMutex as _, RawMutexFair, RawMutexTimed};
-use lockwright_locks::mutex::Policy;
+pub use condvar::{Condvar, CondvarWith, WaitTimeoutResult};
+pub use lock_api_04 as lock_api;
+#[cfg(feature = "arc_lock")]
+pub use lock_api_04::{
+    ArcMutexGuard, ArcReentrantMutexGuard, ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard,
+    ArcRwLockWriteGuard,
+};
+use lockwright_locks::mutex::{Latency, SliceAtomic};
 
-use crate::raw::{RawMutex, RawMutexWith, deadline_at, deadline_in};
+use crate::raw::{RawFairMutex, RawMutex, RawMutexWith, RawRwLock, RawRwLockRecursive};
 
-/// A mutex with the default policy behind `lock_api` 0.4.
-pub type Mutex<T> = lock_api_04::Mutex<RawMutex, T>;
-/// The guard of a [`Mutex`].
-pub type MutexGuard<'a, T> = lock_api_04::MutexGuard<'a, RawMutex, T>;
+/// What a guard of `lock_api` 0.4 carries: whether it may go to another thread.
+#[cfg(feature = "send_guard")]
+type GuardMarker = lock_api_04::GuardSend;
+#[cfg(not(feature = "send_guard"))]
+type GuardMarker = lock_api_04::GuardNoSend;
 
-// SAFETY: as for lock_api 0.5 (see `crate::RawMutex`).
-unsafe impl<W: Policy> lock_api_04::RawMutex for RawMutexWith<W> {
-    #[allow(clippy::declare_interior_mutable_const)]
-    const INIT: Self = Self::INIT;
-
-    type GuardMarker = GuardNoSend;
-
-    #[inline]
-    fn lock(&self) {
-        self.0.lock();
-    }
-
-    #[inline]
-    fn try_lock(&self) -> bool {
-        self.0.try_lock()
-    }
-
-    #[inline]
-    unsafe fn unlock(&self) {
-        // SAFETY: the caller holds the mutex (lock_api's contract), and `&self` keeps it alive.
-        unsafe { self.0.unlock() }
-    }
-
-    #[inline]
-    fn is_locked(&self) -> bool {
-        self.0.is_locked()
-    }
+mutex_names! {
+    /// [`Mutex`](crate::Mutex) for `lock_api` 0.4.
+    Mutex, MutexGuard, MappedMutexGuard<>: lock_api_04, RawMutex
 }
 
-// SAFETY: as for lock_api 0.5.
-unsafe impl<W: Policy> RawMutexFair for RawMutexWith<W> {
-    #[inline]
-    unsafe fn unlock_fair(&self) {
-        // SAFETY: the caller holds the mutex (lock_api's contract), and `&self` keeps it alive.
-        unsafe { self.0.unlock_fair() }
-    }
+mutex_names! {
+    /// [`LatencyMutex`](crate::LatencyMutex) for `lock_api` 0.4.
+    LatencyMutex, LatencyMutexGuard, MappedLatencyMutexGuard<>: lock_api_04, RawMutexWith<Latency>
 }
 
-// SAFETY: as for lock_api 0.5.
-unsafe impl<W: Policy> RawMutexTimed for RawMutexWith<W> {
-    type Duration = Duration;
-    type Instant = Instant;
+mutex_names! {
+    /// [`AtomicMutex`](crate::AtomicMutex) for `lock_api` 0.4.
+    AtomicMutex, AtomicMutexGuard, MappedAtomicMutexGuard<>: lock_api_04, RawMutexWith<SliceAtomic>
+}
 
-    fn try_lock_for(&self, timeout: Duration) -> bool {
-        self.try_lock()
-            || match deadline_in(timeout) {
-                Some(deadline) => self.0.lock_until(deadline),
-                None => {
-                    self.0.lock();
-                    true
-                }
-            }
-    }
+mutex_names! {
+    /// [`FairMutex`](crate::FairMutex) for `lock_api` 0.4.
+    FairMutex, FairMutexGuard, MappedFairMutexGuard<>: lock_api_04, RawFairMutex
+}
 
-    fn try_lock_until(&self, timeout: Instant) -> bool {
-        self.try_lock()
-            || match deadline_at(timeout) {
-                Some(deadline) => self.0.lock_until(deadline),
-                None => {
-                    self.0.lock();
-                    true
-                }
-            }
-    }
+reentrant_names! {
+    /// [`ReentrantMutex`](crate::ReentrantMutex) for `lock_api` 0.4.
+    ReentrantMutex, ReentrantMutexGuard, MappedReentrantMutexGuard: lock_api_04, RawMutex
+}
+
+rwlock_names! {
+    /// [`RwLock`](crate::RwLock) for `lock_api` 0.4.
+    RwLock, RwLockReadGuard, RwLockWriteGuard, RwLockUpgradableReadGuard,
+    MappedRwLockReadGuard, MappedRwLockWriteGuard<>: lock_api_04, RawRwLock
+}
+
+rwlock_names! {
+    /// [`RecursiveRwLock`](crate::RecursiveRwLock) for `lock_api` 0.4.
+    RecursiveRwLock, RecursiveRwLockReadGuard, RecursiveRwLockWriteGuard,
+    RecursiveRwLockUpgradableReadGuard, MappedRecursiveRwLockReadGuard,
+    MappedRecursiveRwLockWriteGuard<>: lock_api_04, RawRwLockRecursive
+}
+
+/// A new [`Mutex`].
+pub const fn const_mutex<T>(value: T) -> Mutex<T> {
+    Mutex::from_raw(RawMutex::INIT, value)
+}
+
+/// A new [`FairMutex`].
+pub const fn const_fair_mutex<T>(value: T) -> FairMutex<T> {
+    FairMutex::from_raw(RawFairMutex::INIT, value)
+}
+
+/// A new [`ReentrantMutex`].
+pub const fn const_reentrant_mutex<T>(value: T) -> ReentrantMutex<T> {
+    ReentrantMutex::from_raw(RawMutex::INIT, crate::raw::RawThreadId, value)
+}
+
+/// A new [`RwLock`].
+pub const fn const_rwlock<T>(value: T) -> RwLock<T> {
+    RwLock::from_raw(RawRwLock::INIT, value)
 }

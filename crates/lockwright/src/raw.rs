@@ -1,25 +1,59 @@
-//! The locks behind the traits of `lock_api` 0.5.
+//! The locks behind the traits of `lock_api`: each lock says here once how it is taken and given
+//! back, and speaks 0.5 in its own file, 0.4 in `lock_api_04`.
 
 mod biased;
 mod condvar;
 mod mutex;
+mod recursive;
 mod rwlock;
+mod thread_id;
 
 pub use biased::{RawBiasedRwLock, RawBiasedRwLockWith};
 pub use condvar::{RawCondvar, RawCondvarWith};
-pub use mutex::{RawMutex, RawMutexWith};
-pub use rwlock::{RawRwLock, RawRwLockWith, RecursiveRead};
+pub use mutex::{RawFairMutex, RawMutex, RawMutexWith};
+pub use recursive::RecursiveRead;
+pub use rwlock::{RawRwLock, RawRwLockRecursive, RawRwLockWith};
+pub use thread_id::RawThreadId;
 
 use std::time::{Duration, Instant};
 
 use lockwright_platform::{Native, Platform};
 
-/// The platform's clock at `timeout` from now; `None` when that is too far to be counted.
-pub(crate) fn deadline_in(timeout: Duration) -> Option<u64> {
-    Native::now().checked_add(u64::try_from(timeout.as_nanos()).ok()?)
+/// What a guard of `lock_api` 0.5 carries: whether it may go to another thread.
+#[cfg(feature = "send_guard")]
+pub(crate) type GuardMarker = lock_api::GuardSend;
+#[cfg(not(feature = "send_guard"))]
+pub(crate) type GuardMarker = lock_api::GuardNoSend;
+
+/// How a lock is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Read,
+    /// For reading, by a thread that may read already.
+    ReadAgain,
+    /// For reading, with the right to become the writer.
+    Upgradable,
+    Write,
 }
 
-/// The platform's clock at `at`; a time that has passed is now.
-pub(crate) fn deadline_at(at: Instant) -> Option<u64> {
-    deadline_in(at.saturating_duration_since(Instant::now()))
+/// How long a call may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    Not,
+    /// Until the platform's clock says this.
+    Until(u64),
+    Always,
+}
+
+impl Wait {
+    /// For so long from now; for ever when that is too far to be counted.
+    pub(crate) fn for_time(timeout: Duration) -> Self {
+        let ns = u64::try_from(timeout.as_nanos()).ok();
+        ns.and_then(|ns| Native::now().checked_add(ns)).map_or(Wait::Always, Wait::Until)
+    }
+
+    /// Until this time; a time that has passed is now.
+    pub(crate) fn until(at: Instant) -> Self {
+        Wait::for_time(at.saturating_duration_since(Instant::now()))
+    }
 }

@@ -1,30 +1,8 @@
 //! The reader-writer locks by name.
 
-use crate::raw::{RawBiasedRwLock, RawBiasedRwLockWith, RawRwLock, RawRwLockWith};
-
-/// Names a reader-writer lock and its guards: of a reader, a writer, an upgradable reader, and of
-/// parts of what the first two protect.
-macro_rules! rwlock_names {
-    (
-        $(#[$doc:meta])*
-        $lock:ident, $read:ident, $write:ident, $upgradable:ident, $mapped_read:ident, $mapped_write:ident
-            <$($policy:ident)?>: $raw:ty
-    ) => {
-        $(#[$doc])*
-        pub type $lock<T $(, $policy)?> = lock_api::RwLock<$raw, T>;
-        #[doc = concat!("The guard of a reader of a [`", stringify!($lock), "`].")]
-        pub type $read<'a, T $(, $policy)?> = lock_api::RwLockReadGuard<'a, $raw, T>;
-        #[doc = concat!("The guard of a writer of a [`", stringify!($lock), "`].")]
-        pub type $write<'a, T $(, $policy)?> = lock_api::RwLockWriteGuard<'a, $raw, T>;
-        #[doc = concat!("The guard of a reader of a [`", stringify!($lock), "`] that may become its writer.")]
-        pub type $upgradable<'a, T $(, $policy)?> =
-            lock_api::RwLockUpgradableReadGuard<'a, $raw, T>;
-        #[doc = concat!("The guard of a reader of a part of what a [`", stringify!($lock), "`] protects.")]
-        pub type $mapped_read<'a, T $(, $policy)?> = lock_api::MappedRwLockReadGuard<'a, $raw, T>;
-        #[doc = concat!("The guard of a writer of a part of what a [`", stringify!($lock), "`] protects.")]
-        pub type $mapped_write<'a, T $(, $policy)?> = lock_api::MappedRwLockWriteGuard<'a, $raw, T>;
-    };
-}
+use crate::raw::{
+    RawBiasedRwLock, RawBiasedRwLockWith, RawRwLock, RawRwLockRecursive, RawRwLockWith,
+};
 
 rwlock_names! {
     /// A reader-writer lock.
@@ -44,7 +22,14 @@ rwlock_names! {
     /// assert_eq!(reading.len(), 3);
     /// ```
     RwLock, RwLockReadGuard, RwLockWriteGuard, RwLockUpgradableReadGuard,
-    MappedRwLockReadGuard, MappedRwLockWriteGuard<>: RawRwLock
+    MappedRwLockReadGuard, MappedRwLockWriteGuard<>: lock_api, RawRwLock
+}
+
+rwlock_names! {
+    /// A reader-writer lock that a thread may read again while it reads; writers may starve.
+    RecursiveRwLock, RecursiveRwLockReadGuard, RecursiveRwLockWriteGuard,
+    RecursiveRwLockUpgradableReadGuard, MappedRecursiveRwLockReadGuard,
+    MappedRecursiveRwLockWriteGuard<>: lock_api, RawRwLockRecursive
 }
 
 rwlock_names! {
@@ -63,18 +48,23 @@ rwlock_names! {
     /// assert_eq!(ROUTES.read().len(), 1);
     /// ```
     BiasedRwLock, BiasedRwLockReadGuard, BiasedRwLockWriteGuard, BiasedRwLockUpgradableReadGuard,
-    MappedBiasedRwLockReadGuard, MappedBiasedRwLockWriteGuard<>: RawBiasedRwLock
+    MappedBiasedRwLockReadGuard, MappedBiasedRwLockWriteGuard<>: lock_api, RawBiasedRwLock
 }
 
 rwlock_names! {
     /// A [`RwLock`] with the policy `W`.
     RwLockWith, RwLockReadGuardWith, RwLockWriteGuardWith, RwLockUpgradableReadGuardWith,
-    MappedRwLockReadGuardWith, MappedRwLockWriteGuardWith<W>: RawRwLockWith<W>
+    MappedRwLockReadGuardWith, MappedRwLockWriteGuardWith<W>: lock_api, RawRwLockWith<W>
 }
 
 rwlock_names! {
     /// A [`BiasedRwLock`] with the policy `W`.
     BiasedRwLockWith, BiasedRwLockReadGuardWith, BiasedRwLockWriteGuardWith,
     BiasedRwLockUpgradableReadGuardWith, MappedBiasedRwLockReadGuardWith,
-    MappedBiasedRwLockWriteGuardWith<W>: RawBiasedRwLockWith<W>
+    MappedBiasedRwLockWriteGuardWith<W>: lock_api, RawBiasedRwLockWith<W>
+}
+
+/// As [`RwLock::new`](lock_api::RwLock::new), which is a constant too.
+pub const fn const_rwlock<T>(value: T) -> RwLock<T> {
+    RwLock::new(value)
 }

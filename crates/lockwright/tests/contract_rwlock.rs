@@ -10,15 +10,18 @@ mutex_contract!(standard_writers, WriteSide<RawRwLock>, timed, fair);
 fork_contract!(fork, WriteSide<RawRwLock>);
 
 mod own {
-    use lockwright::{RecursiveRead, RwLock};
+    use lockwright::{RecursiveRead, RecursiveRwLock, RwLock};
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
     use std::thread;
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
-    /// A holder's second read does not wait behind a writer that waits for the first.
-    #[test]
-    fn a_recursive_read_passes_a_waiting_writer() {
-        let (lock, asking) = (RwLock::new(1_u32), AtomicBool::new(false));
+    /// Runs `again` while this thread reads and another waits to write, then lets that go on.
+    fn beside_a_waiting_writer<R: lock_api::RawRwLock + Send + Sync>(
+        lock: &lock_api::RwLock<R, u32>,
+        again: impl FnOnce(),
+    ) {
+        let asking = AtomicBool::new(false);
         let first = lock.read();
         thread::scope(|s| {
             s.spawn(|| {
@@ -30,12 +33,39 @@ mod own {
             }
             let wait = if cfg!(miri) { 0 } else { 20 };
             thread::sleep(Duration::from_millis(wait));
-            let second = lock.read_recursive();
-            assert_eq!((*first, *second), (1, 1));
-            drop(lock.try_read_recursive().expect("readers hold the lock"));
-            drop((first, second));
+            again();
+            assert_eq!(*first, 1);
+            drop(first);
         });
         assert_eq!(*lock.read(), 2);
+    }
+
+    /// A holder's second read does not wait behind a writer that waits for the first.
+    #[test]
+    fn a_recursive_read_passes_a_waiting_writer() {
+        let lock = Arc::new(RwLock::new(1_u32));
+        let long = Duration::from_secs(3600);
+        beside_a_waiting_writer(&lock, || {
+            assert_eq!(*lock.read_recursive(), 1);
+            drop(lock.try_read_recursive().expect("readers hold the lock"));
+            drop(lock.try_read_recursive_for(long).expect("readers hold the lock"));
+            drop(lock.try_read_recursive_until(Instant::now()).expect("readers hold the lock"));
+            assert_eq!(*lock.read_arc_recursive(), 1);
+            drop(lock.try_read_arc_recursive().expect("readers hold the lock"));
+            drop(lock.try_read_arc_recursive_for(long).expect("readers hold the lock"));
+            drop(lock.try_read_arc_recursive_until(Instant::now()).expect("readers hold the lock"));
+        });
+    }
+
+    /// All reads of the recursive lock are like that.
+    #[test]
+    fn a_recursive_lock_is_read_past_a_waiting_writer() {
+        let lock = RecursiveRwLock::new(1_u32);
+        beside_a_waiting_writer(&lock, || {
+            assert_eq!(*lock.read(), 1);
+            drop(lock.try_read().expect("readers hold the lock"));
+            drop(lock.try_read_for(Duration::ZERO).expect("readers hold the lock"));
+        });
     }
 
     #[test]

@@ -2,11 +2,12 @@
 #![cfg(not(any(loom, miri)))]
 
 use lockwright::stages::{AfterX86, Before, Kernel, RawCountMutex};
-use lockwright::{Latency, RawCondvarWith, RawMutexWith, SliceAtomic};
+use lockwright::{Latency, RawCondvarWith, RawFairMutex, RawMutexWith, SliceAtomic};
 use lockwright_contract::{condvar_contract, mutex_contract};
 
 mutex_contract!(kernel, RawMutexWith<Kernel>, timed, fair);
 mutex_contract!(latency, RawMutexWith<Latency>, timed, fair);
+mutex_contract!(fair, RawFairMutex, timed, fair, always_fair);
 mutex_contract!(study_before, RawCountMutex<Before>);
 mutex_contract!(study_after, RawCountMutex<AfterX86>);
 

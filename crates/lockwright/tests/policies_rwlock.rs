@@ -1,9 +1,12 @@
 //! The reader-writer contract on every preset of the kernel's series.
 #![cfg(not(any(loom, miri)))]
 
-use lockwright::RawRwLockWith;
 use lockwright::stages::rwlock_policy::{self, PRESETS, Policy};
-use lockwright_contract::rwlock_contract;
+use lockwright::{RawRwLockRecursive, RawRwLockWith};
+use lockwright_contract::{WriteSide, mutex_contract, rwlock_contract};
+
+rwlock_contract!(recursive, RawRwLockRecursive, readers_first);
+mutex_contract!(recursive_writers, WriteSide<RawRwLockRecursive>, timed, fair);
 
 /// One module of tests for each preset, and a test that none is missing.
 macro_rules! presets {

@@ -1,23 +1,26 @@
 //! The reader-biased lock behind `lock_api` 0.5.
+//!
+//! Not behind 0.4, which has no place for what a reader has to remember: where it published its hold.
 
 use std::time::{Duration, Instant};
 
-use lock_api::GuardNoSend;
 use lockwright_locks::biased::{self, FIRST_GATE, Reading};
 use lockwright_locks::rwsem::{Policy, Standard};
 use lockwright_platform::Native;
 
-use super::{RecursiveRead, deadline_at, deadline_in};
+use super::{GuardMarker, Mode, Wait};
+use crate::track;
 
-/// A reader-writer lock without data and with the policy `W` that is biased towards readers, to be used through
-/// [`lock_api::RwLock`]; see [`BiasedRwLock`](crate::BiasedRwLock).
+/// A reader-writer lock without data and with the policy `W` that is biased towards readers, to be
+/// used through [`lock_api::RwLock`]; see [`BiasedRwLock`](crate::BiasedRwLock).
 ///
 /// 128 bytes, two cache lines: one that readers poll, one that writers write.
 ///
 /// The bias comes first after a run of 2^`FIRST` reads. With 0 it comes with every read and
 /// never learns, which is for tests.
 ///
-/// Guards are not `Send`: a reader publishes in its thread's own line.
+/// Readers' guards are never `Send`: a reader publishes in its thread's own line. The others' are with
+/// the feature `send_guard`.
 pub struct RawBiasedRwLockWith<W: Policy, const FIRST: u32 = FIRST_GATE>(
     biased::RawBiasedRwLock<Native, W, FIRST>,
 );
@@ -30,53 +33,71 @@ impl<W: Policy, const FIRST: u32> RawBiasedRwLockWith<W, FIRST> {
     #[allow(clippy::declare_interior_mutable_const)]
     pub const INIT: Self = RawBiasedRwLockWith(biased::RawBiasedRwLock::INIT);
 
-    fn read_by(&self, deadline: Option<u64>) -> Option<Reading<Native>> {
-        match deadline {
-            Some(at) => self.0.try_read().or_else(|| self.0.read_until(at)),
-            None => Some(self.0.read()),
+    #[inline(always)]
+    pub(super) fn read(&self, mode: Mode, wait: Wait) -> Option<Reading<Native>> {
+        let read = |wait| self.read_by(mode, wait);
+        if track::ON { track::take(track::key(self), mode, wait, read) } else { read(wait) }
+    }
+
+    #[inline(always)]
+    fn read_by(&self, mode: Mode, wait: Wait) -> Option<Reading<Native>> {
+        match (mode, wait) {
+            (Mode::ReadAgain, Wait::Not) => self.0.try_read_again(),
+            (Mode::ReadAgain, Wait::Until(at)) => {
+                self.0.try_read_again().or_else(|| self.0.read_until(at))
+            }
+            (Mode::ReadAgain, Wait::Always) => Some(self.0.read_again()),
+            (_, Wait::Not) => self.0.try_read(),
+            (_, Wait::Until(at)) => self.0.read_until(at),
+            (_, Wait::Always) => Some(self.0.read()),
         }
     }
 
-    fn write_by(&self, deadline: Option<u64>) -> Option<GuardNoSend> {
-        let got = match deadline {
-            Some(at) => self.0.write_until(at),
-            None => {
+    #[inline]
+    fn take(&self, mode: Mode, wait: Wait) -> Option<GuardMarker> {
+        let take = |wait| self.take_by(mode, wait).then(GuardMarker::new);
+        if track::ON { track::take(track::key(self), mode, wait, take) } else { take(wait) }
+    }
+
+    #[inline(always)]
+    fn take_by(&self, mode: Mode, wait: Wait) -> bool {
+        match (mode, wait) {
+            (Mode::Write, Wait::Not) => self.0.try_write(),
+            (Mode::Write, Wait::Until(at)) => self.0.write_until(at),
+            (Mode::Write, Wait::Always) => {
                 self.0.write();
                 true
             }
-        };
-        got.then(GuardNoSend::new)
-    }
-
-    fn upgradable_by(&self, deadline: Option<u64>) -> Option<GuardNoSend> {
-        let got = match deadline {
-            Some(at) => self.0.read_upgradable_until(at),
-            None => {
+            (_, Wait::Not) => self.0.try_read_upgradable(),
+            (_, Wait::Until(at)) => self.0.read_upgradable_until(at),
+            (_, Wait::Always) => {
                 self.0.read_upgradable();
                 true
             }
-        };
-        got.then(GuardNoSend::new)
+        }
     }
 
     /// # Safety
     ///
-    /// The caller holds the lock for upgradable reading.
+    /// 1. The caller holds the lock for upgradable reading.
     unsafe fn upgrade_by(
         &self,
-        guard: GuardNoSend,
-        deadline: Option<u64>,
-    ) -> Result<GuardNoSend, GuardNoSend> {
-        // SAFETY: passes on this function's contract.
-        let got = unsafe {
-            match deadline {
-                Some(at) => self.0.upgrade_until(at),
-                None => {
-                    self.0.upgrade();
-                    true
+        guard: GuardMarker,
+        wait: Wait,
+    ) -> Result<GuardMarker, GuardMarker> {
+        let got = track::change(track::key(self), (Mode::Upgradable, Mode::Write), wait, |wait| {
+            // SAFETY: held for upgradable reading (1), and `&self` keeps the lock alive.
+            unsafe {
+                match wait {
+                    Wait::Not => self.0.try_upgrade(),
+                    Wait::Until(at) => self.0.upgrade_until(at),
+                    Wait::Always => {
+                        self.0.upgrade();
+                        true
+                    }
                 }
             }
-        };
+        });
         if got { Ok(guard) } else { Err(guard) }
     }
 }
@@ -89,38 +110,43 @@ unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLock for RawBiasedRwLock
     const INIT: Self = Self::INIT;
 
     type SharedGuard = Reading<Native>;
-    type ExclusiveGuard = GuardNoSend;
+    type ExclusiveGuard = GuardMarker;
 
     #[inline(always)]
     fn lock_shared(&self) -> Reading<Native> {
-        self.0.read()
+        match self.read(Mode::Read, Wait::Always) {
+            Some(reading) => reading,
+            None => unreachable!("a read without a limit ends with the lock"),
+        }
     }
 
     #[inline]
     fn try_lock_shared(&self) -> Option<Reading<Native>> {
-        self.0.try_read()
+        self.read(Mode::Read, Wait::Not)
     }
 
     #[inline(always)]
     unsafe fn unlock_shared(&self, guard: Reading<Native>) {
+        track::give_back(track::key(self), Mode::Read);
         // SAFETY: the guard is of this lock (lock_api's contract), and `&self` keeps it alive for
         // the call.
         unsafe { self.0.unlock_read(guard) }
     }
 
     #[inline]
-    fn lock_exclusive(&self) -> GuardNoSend {
-        self.0.write();
-        GuardNoSend::new()
+    fn lock_exclusive(&self) -> GuardMarker {
+        self.take(Mode::Write, Wait::Always);
+        GuardMarker::new()
     }
 
     #[inline]
-    fn try_lock_exclusive(&self) -> Option<GuardNoSend> {
-        self.0.try_write().then(GuardNoSend::new)
+    fn try_lock_exclusive(&self) -> Option<GuardMarker> {
+        self.take(Mode::Write, Wait::Not)
     }
 
     #[inline]
-    unsafe fn unlock_exclusive(&self, _guard: GuardNoSend) {
+    unsafe fn unlock_exclusive(&self, _guard: GuardMarker) {
+        track::give_back(track::key(self), Mode::Write);
         // SAFETY: the caller holds the lock for writing (lock_api's contract), and `&self` keeps
         // it alive for the call.
         unsafe { self.0.unlock_write() }
@@ -138,11 +164,13 @@ unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLock for RawBiasedRwLock
 // SAFETY: the fair unlocks release the caller's hold to the first waiters, or as the others do.
 unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockFair for RawBiasedRwLockWith<W, FIRST> {
     unsafe fn unlock_shared_fair(&self, guard: Reading<Native>) {
+        track::give_back(track::key(self), Mode::Read);
         // SAFETY: the guard is of this lock (lock_api's contract).
         unsafe { self.0.unlock_read_fair(guard) }
     }
 
-    unsafe fn unlock_exclusive_fair(&self, _guard: GuardNoSend) {
+    unsafe fn unlock_exclusive_fair(&self, _guard: GuardMarker) {
+        track::give_back(track::key(self), Mode::Write);
         // SAFETY: the caller holds the lock for writing (lock_api's contract).
         unsafe { self.0.unlock_write_fair() }
     }
@@ -152,7 +180,8 @@ unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockFair for RawBiasedRw
 unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockDowngrade
     for RawBiasedRwLockWith<W, FIRST>
 {
-    unsafe fn downgrade(&self, _guard: GuardNoSend) -> Reading<Native> {
+    unsafe fn downgrade(&self, _guard: GuardMarker) -> Reading<Native> {
+        track::changed(track::key(self), (Mode::Write, Mode::Read));
         // SAFETY: the caller holds the lock for writing (lock_api's contract).
         unsafe { self.0.downgrade() }
     }
@@ -166,19 +195,21 @@ unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockTimed
     type Instant = Instant;
 
     fn try_lock_shared_for(&self, timeout: Duration) -> Option<Reading<Native>> {
-        self.read_by(deadline_in(timeout))
+        let now = self.read(Mode::Read, Wait::Not);
+        now.or_else(|| self.read(Mode::Read, Wait::for_time(timeout)))
     }
 
     fn try_lock_shared_until(&self, timeout: Instant) -> Option<Reading<Native>> {
-        self.read_by(deadline_at(timeout))
+        let now = self.read(Mode::Read, Wait::Not);
+        now.or_else(|| self.read(Mode::Read, Wait::until(timeout)))
     }
 
-    fn try_lock_exclusive_for(&self, timeout: Duration) -> Option<GuardNoSend> {
-        self.write_by(deadline_in(timeout))
+    fn try_lock_exclusive_for(&self, timeout: Duration) -> Option<GuardMarker> {
+        self.take(Mode::Write, Wait::for_time(timeout))
     }
 
-    fn try_lock_exclusive_until(&self, timeout: Instant) -> Option<GuardNoSend> {
-        self.write_by(deadline_at(timeout))
+    fn try_lock_exclusive_until(&self, timeout: Instant) -> Option<GuardMarker> {
+        self.take(Mode::Write, Wait::until(timeout))
     }
 }
 
@@ -187,31 +218,44 @@ unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockTimed
 unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockUpgrade
     for RawBiasedRwLockWith<W, FIRST>
 {
-    type UpgradableGuard = GuardNoSend;
+    type UpgradableGuard = GuardMarker;
 
-    fn lock_upgradable(&self) -> GuardNoSend {
-        self.0.read_upgradable();
-        GuardNoSend::new()
+    fn lock_upgradable(&self) -> GuardMarker {
+        self.take(Mode::Upgradable, Wait::Always);
+        GuardMarker::new()
     }
 
-    fn try_lock_upgradable(&self) -> Option<GuardNoSend> {
-        self.0.try_read_upgradable().then(GuardNoSend::new)
+    fn try_lock_upgradable(&self) -> Option<GuardMarker> {
+        self.take(Mode::Upgradable, Wait::Not)
     }
 
-    unsafe fn unlock_upgradable(&self, _guard: GuardNoSend) {
+    unsafe fn unlock_upgradable(&self, _guard: GuardMarker) {
+        track::give_back(track::key(self), Mode::Upgradable);
         // SAFETY: the caller holds the lock for upgradable reading (lock_api's contract).
         unsafe { self.0.unlock_upgradable() }
     }
 
-    unsafe fn upgrade(&self, guard: GuardNoSend) -> GuardNoSend {
+    unsafe fn upgrade(&self, guard: GuardMarker) -> GuardMarker {
         // SAFETY: the caller holds the lock for upgradable reading (lock_api's contract).
-        unsafe { self.0.upgrade() };
-        guard
+        match unsafe { self.upgrade_by(guard, Wait::Always) } {
+            Ok(guard) | Err(guard) => guard,
+        }
     }
 
-    unsafe fn try_upgrade(&self, guard: GuardNoSend) -> Result<GuardNoSend, GuardNoSend> {
+    unsafe fn try_upgrade(&self, guard: GuardMarker) -> Result<GuardMarker, GuardMarker> {
         // SAFETY: the caller holds the lock for upgradable reading (lock_api's contract).
-        if unsafe { self.0.try_upgrade() } { Ok(guard) } else { Err(guard) }
+        unsafe { self.upgrade_by(guard, Wait::Not) }
+    }
+}
+
+// SAFETY: as RawRwLockFair.
+unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockUpgradeFair
+    for RawBiasedRwLockWith<W, FIRST>
+{
+    unsafe fn unlock_upgradable_fair(&self, _guard: GuardMarker) {
+        track::give_back(track::key(self), Mode::Upgradable);
+        // SAFETY: the caller holds the lock for upgradable reading (lock_api's contract).
+        unsafe { self.0.unlock_upgradable_fair() }
     }
 }
 
@@ -219,12 +263,14 @@ unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockUpgrade
 unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockUpgradeDowngrade
     for RawBiasedRwLockWith<W, FIRST>
 {
-    unsafe fn downgrade_upgradable(&self, _guard: GuardNoSend) -> Reading<Native> {
+    unsafe fn downgrade_upgradable(&self, _guard: GuardMarker) -> Reading<Native> {
+        track::changed(track::key(self), (Mode::Upgradable, Mode::Read));
         // SAFETY: the caller holds the lock for upgradable reading (lock_api's contract).
         unsafe { self.0.downgrade_upgradable() }
     }
 
-    unsafe fn downgrade_to_upgradable(&self, guard: GuardNoSend) -> GuardNoSend {
+    unsafe fn downgrade_to_upgradable(&self, guard: GuardMarker) -> GuardMarker {
+        track::changed(track::key(self), (Mode::Write, Mode::Upgradable));
         // SAFETY: the caller holds the lock for writing (lock_api's contract).
         unsafe { self.0.downgrade_to_upgradable() };
         guard
@@ -235,51 +281,29 @@ unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockUpgradeDowngrade
 unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockUpgradeTimed
     for RawBiasedRwLockWith<W, FIRST>
 {
-    fn try_lock_upgradable_for(&self, timeout: Duration) -> Option<GuardNoSend> {
-        self.upgradable_by(deadline_in(timeout))
+    fn try_lock_upgradable_for(&self, timeout: Duration) -> Option<GuardMarker> {
+        self.take(Mode::Upgradable, Wait::for_time(timeout))
     }
 
-    fn try_lock_upgradable_until(&self, timeout: Instant) -> Option<GuardNoSend> {
-        self.upgradable_by(deadline_at(timeout))
+    fn try_lock_upgradable_until(&self, timeout: Instant) -> Option<GuardMarker> {
+        self.take(Mode::Upgradable, Wait::until(timeout))
     }
 
     unsafe fn try_upgrade_for(
         &self,
-        guard: GuardNoSend,
+        guard: GuardMarker,
         timeout: Duration,
-    ) -> Result<GuardNoSend, GuardNoSend> {
+    ) -> Result<GuardMarker, GuardMarker> {
         // SAFETY: the caller holds the lock for upgradable reading (lock_api's contract).
-        unsafe { self.upgrade_by(guard, deadline_in(timeout)) }
+        unsafe { self.upgrade_by(guard, Wait::for_time(timeout)) }
     }
 
     unsafe fn try_upgrade_until(
         &self,
-        guard: GuardNoSend,
+        guard: GuardMarker,
         timeout: Instant,
-    ) -> Result<GuardNoSend, GuardNoSend> {
+    ) -> Result<GuardMarker, GuardMarker> {
         // SAFETY: the caller holds the lock for upgradable reading (lock_api's contract).
-        unsafe { self.upgrade_by(guard, deadline_at(timeout)) }
-    }
-}
-
-impl<W: Policy, const FIRST: u32, T: ?Sized> RecursiveRead
-    for lock_api::RwLock<RawBiasedRwLockWith<W, FIRST>, T>
-{
-    type Guard<'a>
-        = lock_api::RwLockReadGuard<'a, RawBiasedRwLockWith<W, FIRST>, T>
-    where
-        Self: 'a;
-
-    fn read_recursive(&self) -> Self::Guard<'_> {
-        // SAFETY: the guard is of the raw lock, acquired here; `raw` is not used to unlock.
-        unsafe { self.make_read_guard_unchecked(self.raw().0.read_again()) }
-    }
-
-    fn try_read_recursive(&self) -> Option<Self::Guard<'_>> {
-        // SAFETY: as in read_recursive().
-        unsafe {
-            let reading = self.raw().0.try_read_again()?;
-            Some(self.make_read_guard_unchecked(reading))
-        }
+        unsafe { self.upgrade_by(guard, Wait::until(timeout)) }
     }
 }

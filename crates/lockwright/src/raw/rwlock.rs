@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use lock_api::GuardNoSend;
-use lockwright_locks::rwsem::{self, Policy, Standard};
+use lockwright_locks::rwsem::{self, Policy, Recursive, Standard};
 use lockwright_platform::Native;
 
-use super::{deadline_at, deadline_in};
+use super::{GuardMarker, Mode, Wait};
+use crate::track;
 
 /// A reader-writer lock without data and with the policy `W`, to be used through [`lock_api::RwLock`].
 ///
@@ -15,63 +15,150 @@ use super::{deadline_at, deadline_in};
 /// one has just written another; data that are written under the lock may well share it, data that
 /// are only read should not.
 ///
-/// Guards are not `Send`: an owner is known by the CPU it runs on.
+/// Guards stay in their thread unless the feature `send_guard` is on. Nothing in the lock minds who
+/// unlocks it: an owner is known by the CPU it took the lock on, which is a hint.
 pub struct RawRwLockWith<W: Policy>(rwsem::RawRwLock<Native, W>);
 
 /// The raw lock of a [`RwLock`](crate::RwLock).
 pub type RawRwLock = RawRwLockWith<Standard>;
+/// The raw lock of a [`RecursiveRwLock`](crate::RecursiveRwLock).
+pub type RawRwLockRecursive = RawRwLockWith<Recursive>;
 
 impl<W: Policy> RawRwLockWith<W> {
     /// An unlocked lock.
     #[allow(clippy::declare_interior_mutable_const)]
     pub const INIT: Self = RawRwLockWith(rwsem::RawRwLock::INIT);
 
-    #[inline]
-    fn read_by(&self, deadline: Option<u64>) -> bool {
-        match deadline {
-            Some(at) => self.0.try_read() || self.0.read_until(at),
-            None => {
+    #[inline(always)]
+    pub(crate) fn take(&self, mode: Mode, wait: Wait) -> Option<()> {
+        let take = |wait| self.take_by(mode, wait).then_some(());
+        if track::ON { track::take(track::key(self), mode, wait, take) } else { take(wait) }
+    }
+
+    #[inline(always)]
+    fn take_by(&self, mode: Mode, wait: Wait) -> bool {
+        match (mode, wait) {
+            (Mode::Read, Wait::Not) => self.0.try_read(),
+            (Mode::Read, Wait::Until(at)) => self.0.read_until(at),
+            (Mode::Read, Wait::Always) => {
                 self.0.read();
                 true
             }
-        }
-    }
-
-    #[inline]
-    fn write_by(&self, deadline: Option<u64>) -> bool {
-        match deadline {
-            Some(at) => self.0.write_until(at),
-            None => {
+            (Mode::ReadAgain, Wait::Not) => self.0.try_read_again(),
+            (Mode::ReadAgain, Wait::Until(at)) => self.0.try_read_again() || self.0.read_until(at),
+            (Mode::ReadAgain, Wait::Always) => {
+                self.0.read_again();
+                true
+            }
+            (Mode::Upgradable, Wait::Not) => self.0.try_read_upgradable(),
+            (Mode::Upgradable, Wait::Until(at)) => self.0.read_upgradable_until(at),
+            (Mode::Upgradable, Wait::Always) => {
+                self.0.read_upgradable();
+                true
+            }
+            (Mode::Write, Wait::Not) => self.0.try_write(),
+            (Mode::Write, Wait::Until(at)) => self.0.write_until(at),
+            (Mode::Write, Wait::Always) => {
                 self.0.write();
                 true
             }
         }
     }
 
-    fn upgradable_by(&self, deadline: Option<u64>) -> bool {
-        match deadline {
-            Some(at) => self.0.read_upgradable_until(at),
-            None => {
-                self.0.read_upgradable();
-                true
-            }
-        }
+    /// Reads the clock only if the lock is not free.
+    #[inline]
+    pub(crate) fn take_for(&self, mode: Mode, timeout: Duration) -> Option<()> {
+        self.take(mode, Wait::Not).or_else(|| self.take(mode, Wait::for_time(timeout)))
+    }
+
+    /// As [`take_for`](Self::take_for).
+    #[inline]
+    pub(crate) fn take_until(&self, mode: Mode, timeout: Instant) -> Option<()> {
+        self.take(mode, Wait::Not).or_else(|| self.take(mode, Wait::until(timeout)))
     }
 
     /// # Safety
     ///
-    /// The caller holds the lock for upgradable reading.
-    unsafe fn upgrade_by(&self, deadline: Option<u64>) -> bool {
-        // SAFETY: passes on this function's contract.
+    /// 1. The caller holds the lock in this mode and gives it up.
+    #[inline(always)]
+    pub(crate) unsafe fn give_back(&self, mode: Mode) {
+        track::give_back(track::key(self), mode);
+        // SAFETY: held in this mode (1), and `&self` keeps the lock alive for the call.
         unsafe {
-            match deadline {
-                Some(at) => self.0.upgrade_until(at),
-                None => {
-                    self.0.upgrade();
-                    true
-                }
+            match mode {
+                Mode::Read | Mode::ReadAgain => self.0.unlock_read(),
+                Mode::Upgradable => self.0.unlock_upgradable(),
+                Mode::Write => self.0.unlock_write(),
             }
         }
+    }
+
+    /// To the first waiters, if there are any.
+    ///
+    /// # Safety
+    ///
+    /// As for [`give_back`](Self::give_back).
+    pub(crate) unsafe fn give_back_fair(&self, mode: Mode) {
+        track::give_back(track::key(self), mode);
+        // SAFETY: as in give_back().
+        unsafe {
+            match mode {
+                Mode::Read | Mode::ReadAgain => self.0.unlock_read_fair(),
+                Mode::Upgradable => self.0.unlock_upgradable_fair(),
+                Mode::Write => self.0.unlock_write_fair(),
+            }
+        }
+    }
+
+    /// Turns the right to write into actual writing, waiting for the other readers to leave.
+    ///
+    /// # Safety
+    ///
+    /// 1. The caller holds the lock for upgradable reading, and still does if this returns false.
+    pub(crate) unsafe fn upgrade_by(&self, wait: Wait) -> bool {
+        track::change(track::key(self), (Mode::Upgradable, Mode::Write), wait, |wait| {
+            // SAFETY: held for upgradable reading (1), and `&self` keeps the lock alive.
+            unsafe {
+                match wait {
+                    Wait::Not => self.0.try_upgrade(),
+                    Wait::Until(at) => self.0.upgrade_until(at),
+                    Wait::Always => {
+                        self.0.upgrade();
+                        true
+                    }
+                }
+            }
+        })
+    }
+
+    /// Turns a hold into a weaker one: nobody who is kept out by both gets in between.
+    ///
+    /// # Safety
+    ///
+    /// 1. The caller holds the lock in the first mode.
+    /// 2. That is not for reading, and the second one is weaker.
+    pub(crate) unsafe fn weaken(&self, from: Mode, to: Mode) {
+        track::changed(track::key(self), (from, to));
+        // SAFETY: held in this mode (1), and `&self` keeps the lock alive.
+        unsafe {
+            match (from, to) {
+                (Mode::Write, Mode::Upgradable) => self.0.downgrade_to_upgradable(),
+                (Mode::Write, _) => self.0.downgrade(),
+                (..) => self.0.downgrade_upgradable(),
+            }
+        }
+    }
+
+    /// Whether somebody holds the lock now.
+    #[inline]
+    pub(crate) fn is_held(&self) -> bool {
+        self.0.is_locked()
+    }
+
+    /// Whether a writer holds the lock now.
+    #[inline]
+    pub(crate) fn is_written(&self) -> bool {
+        self.0.is_locked_exclusive()
     }
 }
 
@@ -81,74 +168,72 @@ unsafe impl<W: Policy> lock_api::RawRwLock for RawRwLockWith<W> {
     #[allow(clippy::declare_interior_mutable_const)]
     const INIT: Self = Self::INIT;
 
-    type SharedGuard = GuardNoSend;
-    type ExclusiveGuard = GuardNoSend;
+    type SharedGuard = GuardMarker;
+    type ExclusiveGuard = GuardMarker;
 
     #[inline]
-    fn lock_shared(&self) -> GuardNoSend {
-        self.0.read();
-        GuardNoSend::new()
+    fn lock_shared(&self) -> GuardMarker {
+        self.take(Mode::Read, Wait::Always);
+        GuardMarker::new()
     }
 
     #[inline]
-    fn try_lock_shared(&self) -> Option<GuardNoSend> {
-        self.0.try_read().then(GuardNoSend::new)
+    fn try_lock_shared(&self) -> Option<GuardMarker> {
+        self.take(Mode::Read, Wait::Not).map(|()| GuardMarker::new())
     }
 
     #[inline]
-    unsafe fn unlock_shared(&self, _guard: GuardNoSend) {
-        // SAFETY: the caller holds the lock for reading (lock_api's contract), and `&self` keeps
-        // it alive for the call.
-        unsafe { self.0.unlock_read() }
+    unsafe fn unlock_shared(&self, _guard: GuardMarker) {
+        // SAFETY: the caller holds the lock for reading (lock_api's contract).
+        unsafe { self.give_back(Mode::Read) }
     }
 
     #[inline]
-    fn lock_exclusive(&self) -> GuardNoSend {
-        self.0.write();
-        GuardNoSend::new()
+    fn lock_exclusive(&self) -> GuardMarker {
+        self.take(Mode::Write, Wait::Always);
+        GuardMarker::new()
     }
 
     #[inline]
-    fn try_lock_exclusive(&self) -> Option<GuardNoSend> {
-        self.0.try_write().then(GuardNoSend::new)
+    fn try_lock_exclusive(&self) -> Option<GuardMarker> {
+        self.take(Mode::Write, Wait::Not).map(|()| GuardMarker::new())
     }
 
     #[inline]
-    unsafe fn unlock_exclusive(&self, _guard: GuardNoSend) {
-        // SAFETY: the caller holds the lock for writing (lock_api's contract), and `&self` keeps
-        // it alive for the call.
-        unsafe { self.0.unlock_write() }
+    unsafe fn unlock_exclusive(&self, _guard: GuardMarker) {
+        // SAFETY: the caller holds the lock for writing (lock_api's contract).
+        unsafe { self.give_back(Mode::Write) }
     }
 
     #[inline]
     fn is_locked(&self) -> bool {
-        self.0.is_locked()
+        self.is_held()
     }
 
     #[inline]
     fn is_locked_exclusive(&self) -> bool {
-        self.0.is_locked_exclusive()
+        self.is_written()
     }
 }
 
 // SAFETY: the fair unlocks release the caller's hold to the first waiters, or as the others do.
 unsafe impl<W: Policy> lock_api::RawRwLockFair for RawRwLockWith<W> {
-    unsafe fn unlock_shared_fair(&self, _guard: GuardNoSend) {
+    unsafe fn unlock_shared_fair(&self, _guard: GuardMarker) {
         // SAFETY: the caller holds the lock for reading (lock_api's contract).
-        unsafe { self.0.unlock_read_fair() }
+        unsafe { self.give_back_fair(Mode::Read) }
     }
 
-    unsafe fn unlock_exclusive_fair(&self, _guard: GuardNoSend) {
+    unsafe fn unlock_exclusive_fair(&self, _guard: GuardMarker) {
         // SAFETY: the caller holds the lock for writing (lock_api's contract).
-        unsafe { self.0.unlock_write_fair() }
+        unsafe { self.give_back_fair(Mode::Write) }
     }
 }
 
 // SAFETY: the writer becomes a reader in one step; no writer gets in between.
 unsafe impl<W: Policy> lock_api::RawRwLockDowngrade for RawRwLockWith<W> {
-    unsafe fn downgrade(&self, guard: GuardNoSend) -> GuardNoSend {
+    unsafe fn downgrade(&self, guard: GuardMarker) -> GuardMarker {
         // SAFETY: the caller holds the lock for writing (lock_api's contract).
-        unsafe { self.0.downgrade() };
+        unsafe { self.weaken(Mode::Write, Mode::Read) };
         guard
     }
 }
@@ -158,135 +243,102 @@ unsafe impl<W: Policy> lock_api::RawRwLockTimed for RawRwLockWith<W> {
     type Duration = Duration;
     type Instant = Instant;
 
-    fn try_lock_shared_for(&self, timeout: Duration) -> Option<GuardNoSend> {
-        self.read_by(deadline_in(timeout)).then(GuardNoSend::new)
+    fn try_lock_shared_for(&self, timeout: Duration) -> Option<GuardMarker> {
+        self.take_for(Mode::Read, timeout).map(|()| GuardMarker::new())
     }
 
-    fn try_lock_shared_until(&self, timeout: Instant) -> Option<GuardNoSend> {
-        self.read_by(deadline_at(timeout)).then(GuardNoSend::new)
+    fn try_lock_shared_until(&self, timeout: Instant) -> Option<GuardMarker> {
+        self.take_until(Mode::Read, timeout).map(|()| GuardMarker::new())
     }
 
-    fn try_lock_exclusive_for(&self, timeout: Duration) -> Option<GuardNoSend> {
-        self.write_by(deadline_in(timeout)).then(GuardNoSend::new)
+    fn try_lock_exclusive_for(&self, timeout: Duration) -> Option<GuardMarker> {
+        self.take_for(Mode::Write, timeout).map(|()| GuardMarker::new())
     }
 
-    fn try_lock_exclusive_until(&self, timeout: Instant) -> Option<GuardNoSend> {
-        self.write_by(deadline_at(timeout)).then(GuardNoSend::new)
+    fn try_lock_exclusive_until(&self, timeout: Instant) -> Option<GuardMarker> {
+        self.take_until(Mode::Write, timeout).map(|()| GuardMarker::new())
     }
 }
 
 // SAFETY: an upgradable reader excludes writers and its like, and becomes the writer when no
 // other reader is left and nobody has been in between.
 unsafe impl<W: Policy> lock_api::RawRwLockUpgrade for RawRwLockWith<W> {
-    type UpgradableGuard = GuardNoSend;
+    type UpgradableGuard = GuardMarker;
 
-    fn lock_upgradable(&self) -> GuardNoSend {
-        self.0.read_upgradable();
-        GuardNoSend::new()
+    fn lock_upgradable(&self) -> GuardMarker {
+        self.take(Mode::Upgradable, Wait::Always);
+        GuardMarker::new()
     }
 
-    fn try_lock_upgradable(&self) -> Option<GuardNoSend> {
-        self.0.try_read_upgradable().then(GuardNoSend::new)
+    fn try_lock_upgradable(&self) -> Option<GuardMarker> {
+        self.take(Mode::Upgradable, Wait::Not).map(|()| GuardMarker::new())
     }
 
-    unsafe fn unlock_upgradable(&self, _guard: GuardNoSend) {
+    unsafe fn unlock_upgradable(&self, _guard: GuardMarker) {
         // SAFETY: the caller holds the lock for upgradable reading (lock_api's contract).
-        unsafe { self.0.unlock_upgradable() }
+        unsafe { self.give_back(Mode::Upgradable) }
     }
 
-    unsafe fn upgrade(&self, guard: GuardNoSend) -> GuardNoSend {
+    unsafe fn upgrade(&self, guard: GuardMarker) -> GuardMarker {
         // SAFETY: the caller holds the lock for upgradable reading (lock_api's contract).
-        unsafe { self.0.upgrade() };
+        unsafe { self.upgrade_by(Wait::Always) };
         guard
     }
 
-    unsafe fn try_upgrade(&self, guard: GuardNoSend) -> Result<GuardNoSend, GuardNoSend> {
+    unsafe fn try_upgrade(&self, guard: GuardMarker) -> Result<GuardMarker, GuardMarker> {
         // SAFETY: the caller holds the lock for upgradable reading (lock_api's contract).
-        if unsafe { self.0.try_upgrade() } { Ok(guard) } else { Err(guard) }
+        if unsafe { self.upgrade_by(Wait::Not) } { Ok(guard) } else { Err(guard) }
+    }
+}
+
+// SAFETY: as RawRwLockFair.
+unsafe impl<W: Policy> lock_api::RawRwLockUpgradeFair for RawRwLockWith<W> {
+    unsafe fn unlock_upgradable_fair(&self, _guard: GuardMarker) {
+        // SAFETY: the caller holds the lock for upgradable reading (lock_api's contract).
+        unsafe { self.give_back_fair(Mode::Upgradable) }
     }
 }
 
 // SAFETY: as RawRwLockUpgrade and RawRwLockDowngrade.
 unsafe impl<W: Policy> lock_api::RawRwLockUpgradeDowngrade for RawRwLockWith<W> {
-    unsafe fn downgrade_upgradable(&self, guard: GuardNoSend) -> GuardNoSend {
+    unsafe fn downgrade_upgradable(&self, guard: GuardMarker) -> GuardMarker {
         // SAFETY: the caller holds the lock for upgradable reading (lock_api's contract).
-        unsafe { self.0.downgrade_upgradable() };
+        unsafe { self.weaken(Mode::Upgradable, Mode::Read) };
         guard
     }
 
-    unsafe fn downgrade_to_upgradable(&self, guard: GuardNoSend) -> GuardNoSend {
+    unsafe fn downgrade_to_upgradable(&self, guard: GuardMarker) -> GuardMarker {
         // SAFETY: the caller holds the lock for writing (lock_api's contract).
-        unsafe { self.0.downgrade_to_upgradable() };
+        unsafe { self.weaken(Mode::Write, Mode::Upgradable) };
         guard
     }
 }
 
 // SAFETY: as RawRwLockUpgrade; until a deadline.
 unsafe impl<W: Policy> lock_api::RawRwLockUpgradeTimed for RawRwLockWith<W> {
-    fn try_lock_upgradable_for(&self, timeout: Duration) -> Option<GuardNoSend> {
-        self.upgradable_by(deadline_in(timeout)).then(GuardNoSend::new)
+    fn try_lock_upgradable_for(&self, timeout: Duration) -> Option<GuardMarker> {
+        self.take_for(Mode::Upgradable, timeout).map(|()| GuardMarker::new())
     }
 
-    fn try_lock_upgradable_until(&self, timeout: Instant) -> Option<GuardNoSend> {
-        self.upgradable_by(deadline_at(timeout)).then(GuardNoSend::new)
+    fn try_lock_upgradable_until(&self, timeout: Instant) -> Option<GuardMarker> {
+        self.take_until(Mode::Upgradable, timeout).map(|()| GuardMarker::new())
     }
 
     unsafe fn try_upgrade_for(
         &self,
-        guard: GuardNoSend,
+        guard: GuardMarker,
         timeout: Duration,
-    ) -> Result<GuardNoSend, GuardNoSend> {
+    ) -> Result<GuardMarker, GuardMarker> {
         // SAFETY: the caller holds the lock for upgradable reading (lock_api's contract).
-        if unsafe { self.upgrade_by(deadline_in(timeout)) } { Ok(guard) } else { Err(guard) }
+        if unsafe { self.upgrade_by(Wait::for_time(timeout)) } { Ok(guard) } else { Err(guard) }
     }
 
     unsafe fn try_upgrade_until(
         &self,
-        guard: GuardNoSend,
+        guard: GuardMarker,
         timeout: Instant,
-    ) -> Result<GuardNoSend, GuardNoSend> {
+    ) -> Result<GuardMarker, GuardMarker> {
         // SAFETY: the caller holds the lock for upgradable reading (lock_api's contract).
-        if unsafe { self.upgrade_by(deadline_at(timeout)) } { Ok(guard) } else { Err(guard) }
-    }
-}
-
-/// Reading a lock that the thread may be reading already.
-///
-/// `read` of a second guard can deadlock: it waits behind a writer that waits for the first.
-/// These do not; in return writers may wait longer, so use them only where it cannot be avoided.
-pub trait RecursiveRead {
-    /// The reader's guard.
-    type Guard<'a>
-    where
-        Self: 'a;
-
-    /// Locks for reading; does not wait for queued writers while anybody reads.
-    fn read_recursive(&self) -> Self::Guard<'_>;
-
-    /// The same; `None` if a writer holds the lock, or nobody reads and others wait.
-    fn try_read_recursive(&self) -> Option<Self::Guard<'_>>;
-}
-
-impl<W: Policy, T: ?Sized> RecursiveRead for lock_api::RwLock<RawRwLockWith<W>, T> {
-    type Guard<'a>
-        = lock_api::RwLockReadGuard<'a, RawRwLockWith<W>, T>
-    where
-        Self: 'a;
-
-    fn read_recursive(&self) -> Self::Guard<'_> {
-        // SAFETY: the raw lock is acquired for reading on the next line, and `raw` is not used to
-        // unlock.
-        unsafe {
-            self.raw().0.read_again();
-            self.make_read_guard_unchecked(GuardNoSend::new())
-        }
-    }
-
-    fn try_read_recursive(&self) -> Option<Self::Guard<'_>> {
-        // SAFETY: a guard is made only if the raw lock was acquired for reading.
-        unsafe {
-            let got = self.raw().0.try_read_again();
-            got.then(|| self.make_read_guard_unchecked(GuardNoSend::new()))
-        }
+        if unsafe { self.upgrade_by(Wait::until(timeout)) } { Ok(guard) } else { Err(guard) }
     }
 }
