@@ -18,4 +18,5 @@ bench() {
 }
 bench mutex --locks '*' --threads 1,2 --load 1 --outside 0 --events
 bench rwlock --locks '*,mutex:lockwright' --threads 1,4 --readers 50 --events
+bench patterns --threads 3
 bench seq --readers 1 --write-every 1us

@@ -108,7 +108,7 @@ pub fn write_every(text: &str) -> Result<WriteEvery, String> {
 }
 
 /// A whole number and its unit.
-fn time(text: &str) -> Option<Duration> {
+pub fn time(text: &str) -> Option<Duration> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = text.split_at(digits);
     let unit = match unit {

@@ -8,6 +8,7 @@
 //! its counter beside it, called as its users call it.
 
 mod foreign;
+mod monitor;
 mod posix;
 mod rust;
 mod rwlock;
@@ -19,6 +20,7 @@ mod cxx;
 
 #[cfg(feature = "peers-cxx")]
 pub use cxx::{Absl, AbslRw, Nsync, NsyncRw, TbbMutex, TbbRwMutex};
+pub use monitor::{ParkingLotMonitor, PthreadMonitor, StdMonitor, UsyncMonitor};
 pub use posix::Pthread;
 #[cfg(target_env = "gnu")]
 pub use posix::PthreadAdaptive;

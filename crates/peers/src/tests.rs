@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use lockwright_workloads::harness::Interrupt;
 use lockwright_workloads::mutex_bench::{BenchMutex, MutexBench, Rhythm, RoundSpec, Runner};
+use lockwright_workloads::patterns::{
+    BenchMonitor, Cpus, MonitorPattern, PatternBench, PatternRunner, QueueSpec, TurnsSpec,
+};
 use lockwright_workloads::rw_bench::{BenchRwLock, Mix, Percent, RwBench, RwRunner, RwSpec};
 use lockwright_workloads::seq_bench::{BenchSeq, SeqBench, SeqRunner, SeqSpec, WriteEvery};
 
@@ -93,4 +96,24 @@ peers! {
     absl_excludes: crate::Absl,
     nsync_excludes: crate::Nsync,
     tbb_mutex_excludes: crate::TbbMutex,
+}
+
+/// Items come out as they went in and turns are taken in turn, whoever the condition variable is.
+#[test]
+fn condition_variables_lose_nothing() {
+    fn check<M: BenchMonitor>() {
+        let (time, interrupt) = (Duration::from_millis(20), Interrupt::new());
+        let spec = QueueSpec { producers: 2, consumers: 2, capacity: 4, task: 5 };
+        let queue = MonitorPattern::Queue(spec);
+        let turns = MonitorPattern::Turns(TurnsSpec { notify_held: true }, Cpus::Free);
+        for pattern in [queue, turns] {
+            let report = PatternRunner::<M>::NEW.round(pattern, time, &interrupt).unwrap();
+            assert_eq!(report.wrong, 0);
+            assert!(report.waits.count() > 0);
+        }
+    }
+    check::<crate::StdMonitor>();
+    check::<crate::ParkingLotMonitor>();
+    check::<crate::UsyncMonitor>();
+    check::<crate::PthreadMonitor>();
 }

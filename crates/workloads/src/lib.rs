@@ -12,6 +12,7 @@ pub mod locktorture;
 pub mod mutex_bench;
 pub mod node_mask;
 pub mod on;
+pub mod patterns;
 pub mod rw_bench;
 pub mod seq_bench;
 pub mod work;

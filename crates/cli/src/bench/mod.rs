@@ -1,6 +1,7 @@
 //! `lockwright bench`: locks compared on this machine, a file for each benchmark.
 
 mod mutex;
+mod patterns;
 mod rwlock;
 mod seq;
 
@@ -40,6 +41,9 @@ pub enum BenchCommand {
     /// Compare reader-writer locks, and the policies of this project's
     #[command(after_help = rwlock::HELP)]
     Rwlock(rwlock::RwArgs),
+    /// Compare locks as programs use them: guests, turns, queues, bursts, maps, crowds
+    #[command(after_help = patterns::HELP)]
+    Patterns(patterns::PatternArgs),
     /// Compare ways to read what is seldom written, and the protections of a node mask
     #[command(after_help = seq::HELP)]
     Seq(seq::SeqArgs),
@@ -56,6 +60,9 @@ pub fn run(args: &BenchArgs) -> Result<ExitCode, Failure> {
         }
         Some(BenchCommand::Rwlock(args)) => {
             bench(&args.run, Family::RwLocks, || args.experiment(), nothing_more)
+        }
+        Some(BenchCommand::Patterns(args)) => {
+            bench(&args.run, Family::Patterns, || args.experiment(), nothing_more)
         }
         Some(BenchCommand::Seq(args)) => {
             bench(&args.run, Family::Sequences, || args.experiment(), seq::finish)

@@ -11,6 +11,8 @@ pub enum Family {
     /// Reader-writer locks: `std` is `std-rw`, and `mutex:std` the mutex in a reader-writer lock's
     /// place.
     RwLocks,
+    /// Mutexes and reader-writer locks, each where it fits.
+    Patterns,
     /// Protections of what is read much more often than written, and of node masks; `std` is
     /// `std-rw`.
     Sequences,
@@ -42,6 +44,7 @@ impl Family {
         match self {
             Family::Mutexes => lock.mutex.is_some(),
             Family::RwLocks => lock.rwlock.is_some() && lock.mutex.is_none(),
+            Family::Patterns => lock.patterns.is_some(),
             Family::Sequences => lock.read_mostly.is_some() || lock.node_mask.is_some(),
         }
     }
@@ -94,7 +97,8 @@ impl Family {
             let name = |other: &str| strsim::jaro_winkler(name, other);
             name(lock.name).max(name(lock.name.trim_end_matches("-rw")))
         };
-        let nearest = known.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+        // Of names that are as near the first.
+        let nearest = known.iter().rev().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
         let hint = match nearest.filter(|lock| likeness(lock) > 0.7) {
             Some(near) => format!("did you mean '{}'? ", near.name),
             None => String::new(),

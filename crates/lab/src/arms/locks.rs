@@ -7,14 +7,17 @@
 use lockwright::stages::{AfterX86, Before, Kernel, RawCountMutex};
 pub use lockwright::stages::{rwlock_bias as bias, rwlock_policy as policy};
 use lockwright::{
-    Latency, Plain, RawBiasedRwLock, RawMutex, RawMutexWith, RawRwLock, RawRwLockWith, SeqLatch,
-    SeqLock, SliceAtomic,
+    Latency, Plain, RawBiasedRwLock, RawCondvar, RawCondvarWith, RawMutex, RawMutexWith, RawRwLock,
+    RawRwLockWith, SeqLatch, SeqLock, SliceAtomic,
 };
 use lockwright_peers as peers;
 use lockwright_platform::Native;
 use lockwright_workloads::mutex_bench::{BenchMutex, LockApi, MutexBench, NoLock, Runner};
 use lockwright_workloads::node_mask::{
     FaultRunner, Faults, FullBarriers, Protection, SeqAlways, SeqOnFailure, Unprotected,
+};
+use lockwright_workloads::patterns::{
+    BenchMonitor, LockApiMonitor, LockPattern, MonitorPattern, PatternBench, PatternRunner,
 };
 use lockwright_workloads::rw_bench::{
     AsRwLock, BenchRwLock, LockApiRw, NoRwLock, RwBench, RwRunner,
@@ -38,6 +41,10 @@ pub struct Lock {
     pub mutex: Option<&'static dyn MutexBench>,
     /// As a reader-writer lock. A mutex is one, too, whose readers exclude each other.
     pub rwlock: Option<&'static dyn RwBench>,
+    /// In the patterns of programs.
+    pub patterns: Option<&'static dyn PatternBench<LockPattern>>,
+    /// In those that take a condition variable.
+    pub monitor: Option<&'static dyn PatternBench<MonitorPattern>>,
     /// As a protection of what is read much more often than written.
     pub read_mostly: Option<&'static dyn SeqBench>,
     /// As a protection of a node mask; whether "no node" is never false under it.
@@ -46,7 +53,17 @@ pub struct Lock {
 
 impl Lock {
     const fn new(name: &'static str, role: Role, about: &'static str) -> Self {
-        Lock { name, role, about, mutex: None, rwlock: None, read_mostly: None, node_mask: None }
+        Lock {
+            name,
+            role,
+            about,
+            mutex: None,
+            rwlock: None,
+            patterns: None,
+            monitor: None,
+            read_mostly: None,
+            node_mask: None,
+        }
     }
 
     /// What the record says of it.
@@ -58,6 +75,10 @@ impl Lock {
     /// Lock events are its own: others' counts would be of whatever else the process does.
     pub fn has_events(&self) -> bool {
         matches!(self.role, Role::Own | Role::StudyObject)
+    }
+
+    const fn waits<M: BenchMonitor + 'static>(self) -> Self {
+        Lock { monitor: Some(const { &PatternRunner::<M>::NEW }), ..self }
     }
 
     const fn reads<S: BenchSeq + 'static>(self) -> Self {
@@ -78,6 +99,7 @@ const fn mutex<M: BenchMutex + 'static>(
     Lock {
         mutex: Some(const { &Runner::<M>::NEW }),
         rwlock: Some(const { &RwRunner::<AsRwLock<M>>::NEW }),
+        patterns: Some(const { &PatternRunner::<AsRwLock<M>>::NEW }),
         ..Lock::new(name, role, about)
     }
 }
@@ -87,7 +109,11 @@ const fn rwlock<L: BenchRwLock + 'static>(
     role: Role,
     about: &'static str,
 ) -> Lock {
-    Lock { rwlock: Some(const { &RwRunner::<L>::NEW }), ..Lock::new(name, role, about) }
+    Lock {
+        rwlock: Some(const { &RwRunner::<L>::NEW }),
+        patterns: Some(const { &PatternRunner::<L>::NEW }),
+        ..Lock::new(name, role, about)
+    }
 }
 
 /// A stage of the kernel's reader-writer semaphore.
@@ -98,10 +124,14 @@ const fn stage<W: policy::Policy + Send + Sync>(name: &'static str) -> Lock {
 use Role::{BlockingPeer, Broken, Own, Peer, StudyObject};
 
 static MUTEXES: &[Lock] = &[
-    mutex::<LockApi<RawMutex>>("lockwright", Own, "lockwright::Mutex, the default policy"),
-    mutex::<LockApi<RawMutexWith<Kernel>>>("lockwright-kernel", Own, "the kernel's policy"),
-    mutex::<LockApi<RawMutexWith<Latency>>>("lockwright-latency", Own, "a short longest wait"),
-    mutex::<LockApi<RawMutexWith<SliceAtomic>>>("lockwright-atomic", Own, "an atomic unlock"),
+    mutex::<LockApi<RawMutex>>("lockwright", Own, "lockwright::Mutex, the default policy")
+        .waits::<LockApiMonitor<RawCondvar>>(),
+    mutex::<LockApi<RawMutexWith<Kernel>>>("lockwright-kernel", Own, "the kernel's policy")
+        .waits::<LockApiMonitor<RawCondvarWith<Kernel>>>(),
+    mutex::<LockApi<RawMutexWith<Latency>>>("lockwright-latency", Own, "a short longest wait")
+        .waits::<LockApiMonitor<RawCondvarWith<Latency>>>(),
+    mutex::<LockApi<RawMutexWith<SliceAtomic>>>("lockwright-atomic", Own, "an atomic unlock")
+        .waits::<LockApiMonitor<RawCondvarWith<SliceAtomic>>>(),
     mutex::<LockApi<RawCountMutex<Before>>>(
         "mutex-2013-before",
         StudyObject,
@@ -112,10 +142,12 @@ static MUTEXES: &[Lock] = &[
         StudyObject,
         "count-word mutex with tests before its exchanges",
     ),
-    mutex::<peers::Std>("std", BlockingPeer, "std::sync::Mutex"),
-    mutex::<peers::ParkingLot>("parking_lot", BlockingPeer, "parking_lot::Mutex 0.13"),
-    mutex::<peers::Usync>("usync", BlockingPeer, "usync::Mutex 0.2"),
-    mutex::<peers::Pthread>("pthread", BlockingPeer, "the C library's default mutex"),
+    mutex::<peers::Std>("std", BlockingPeer, "std::sync::Mutex").waits::<peers::StdMonitor>(),
+    mutex::<peers::ParkingLot>("parking_lot", BlockingPeer, "parking_lot::Mutex 0.13")
+        .waits::<peers::ParkingLotMonitor>(),
+    mutex::<peers::Usync>("usync", BlockingPeer, "usync::Mutex 0.2").waits::<peers::UsyncMonitor>(),
+    mutex::<peers::Pthread>("pthread", BlockingPeer, "the C library's default mutex")
+        .waits::<peers::PthreadMonitor>(),
     #[cfg(target_env = "gnu")]
     mutex::<peers::PthreadAdaptive>(
         "pthread_adaptive",

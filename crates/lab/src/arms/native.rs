@@ -9,6 +9,7 @@ use lockwright_platform::Native;
 use lockwright_workloads::harness::{Interrupt, Usage};
 use lockwright_workloads::mutex_bench::{LatencyReport, RoundReport, RoundSpec, loop_overhead};
 use lockwright_workloads::node_mask::{FaultReport, FaultRunner, Faults, Unprotected};
+use lockwright_workloads::patterns::PatternReport;
 use lockwright_workloads::rw_bench::{Percent, RwReport, RwSpec};
 use lockwright_workloads::seq_bench::SeqReport;
 
@@ -29,6 +30,10 @@ impl Run for Lock {
             Load::Uncontended(Pair::Read | Pair::Write) | Load::ReadWrite(_) => {
                 self.rwlock.is_some()
             }
+            Load::Pattern { rwlock, .. } => {
+                self.patterns.is_some() && *rwlock == self.mutex.is_none()
+            }
+            Load::Monitor(_) => self.monitor.is_some(),
             Load::Reads(_) => self.read_mostly.is_some(),
             Load::Faults(_) => self.node_mask.is_some(),
         }
@@ -69,6 +74,14 @@ fn measure(lock: &Lock, load: &Load, time: Duration, stop: &Interrupt) -> Result
             let spec = setting.spec(time);
             let report = lock.rwlock.expect(FITS).round(&spec, stop);
             reads_and_writes(&spec, report.map_err(refused(spec.threads))?)
+        }
+        Load::Pattern { pattern, .. } => {
+            let report = lock.patterns.expect(FITS).round(pattern, time, stop);
+            of_pattern(report.map_err(refused(pattern.threads()))?)
+        }
+        Load::Monitor(pattern) => {
+            let report = lock.monitor.expect(FITS).round(pattern, time, stop);
+            of_pattern(report.map_err(refused(pattern.threads()))?)
         }
         Load::Reads(setting) => {
             let report = lock.read_mostly.expect(FITS).round(&setting.reads(time), stop);
@@ -128,6 +141,20 @@ fn reads_and_writes(spec: &RwSpec, report: RwReport) -> Sample {
         thread_roles: (0..report.threads.len()).map(|thread| role(thread).to_owned()).collect(),
         usage: Some(used.into()),
         faults: faults("let a writer in beside others", report.intrusions),
+        cut_short: report.cut_short,
+        ..Sample::default()
+    }
+}
+
+fn of_pattern(report: PatternReport) -> Sample {
+    let used = report.threads.iter().fold(Usage::default(), |sum, thread| sum + thread.usage);
+    Sample {
+        elapsed_s: report.elapsed.as_secs_f64(),
+        thread_ops: report.threads.iter().map(|thread| thread.ops).collect(),
+        thread_roles: report.threads.iter().map(|thread| thread.role.to_owned()).collect(),
+        usage: Some(used.into()),
+        waits: Some(Histogram::from(&report.waits)),
+        faults: faults("lost or torn updates", report.wrong),
         cut_short: report.cut_short,
         ..Sample::default()
     }

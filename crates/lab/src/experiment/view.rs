@@ -33,5 +33,10 @@ pub fn of(kind: Kind) -> &'static View {
         Kind::ReadWrite => &loads::rwlock::READ_WRITE,
         Kind::Reads => &loads::seq::READS,
         Kind::Faults => &loads::seq::FAULTS,
+        Kind::Guest => &loads::patterns::GUEST,
+        Kind::Turns => &loads::patterns::TURNS,
+        Kind::Queue => &loads::patterns::QUEUE,
+        Kind::Burst => &loads::patterns::BURST,
+        Kind::Operations => &loads::patterns::OPERATIONS,
     }
 }

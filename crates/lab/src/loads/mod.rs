@@ -1,12 +1,14 @@
 //! What arms are put through, a file for each benchmark: its cells, and the metrics of its tables.
 
 pub mod mutex;
+pub mod patterns;
 pub mod rwlock;
 pub mod seq;
 
 use std::time::Duration;
 
 use lockwright_workloads::mutex_bench::Rhythm;
+use lockwright_workloads::patterns::{LockPattern, MonitorPattern};
 
 use crate::experiment::Cell;
 use crate::experiment::view::View;
@@ -26,6 +28,15 @@ pub enum Load {
     },
     /// Read and write sections of a reader-writer lock.
     ReadWrite(rwlock::Setting),
+    /// A pattern of a mutex, or else of a reader-writer lock.
+    Pattern {
+        /// The pattern.
+        pattern: LockPattern,
+        /// The lock is a reader-writer lock.
+        rwlock: bool,
+    },
+    /// A pattern of a mutex with condition variables.
+    Monitor(MonitorPattern),
     /// Reads of a value that somebody replaces.
     Reads(seq::Setting),
     /// Page faults beside somebody who replaces the node masks.

@@ -141,6 +141,12 @@ metrics! {
     RATE = "kops_per_s", ThousandPerSecond, Higher, "kops/s",
         "thousand operations of all threads a second",
         |s| per_second(s, s.ops()), Median;
+    ITEMS = "items_k_per_s", ThousandPerSecond, Higher, "k items/s",
+        "thousand items a second that consumers took",
+        |s| items(s), Median;
+    OP_TIME = "ns_per_op", Nanoseconds, Lower, "time/op",
+        "wall time for each operation of all threads together",
+        |s| Some(1e9 * s.elapsed_s / Some(s.ops()).filter(|&ops| ops > 0)? as f64), Median;
     JAIN = "jain_index", Share, Higher, "Jain",
         "Jain's index of the threads' operations: 1 = all did the same, 1/n = one did all",
         |s| jain(&thread_rates(s)), Median;
@@ -276,6 +282,12 @@ metrics! {
 
 fn per_second(sample: &Sample, count: u64) -> Option<f64> {
     (!sample.thread_ops.is_empty()).then(|| count as f64 / sample.elapsed_s / 1e3)
+}
+
+fn items(sample: &Sample) -> Option<f64> {
+    let threads = sample.thread_ops.iter().zip(&sample.thread_roles);
+    let popped = threads.filter(|(_, role)| *role == "consumer").map(|(ops, _)| ops).sum();
+    per_second(sample, popped)
 }
 
 /// Thousand operations of each thread a second.

@@ -157,6 +157,16 @@ pub enum Kind {
     Reads,
     /// Page faults beside changes of a node mask.
     Faults,
+    /// A thread that comes now and then among threads that take the lock again and again.
+    Guest,
+    /// A turn passed to and fro through a condition variable.
+    Turns,
+    /// A bounded queue.
+    Queue,
+    /// All want the lock at once.
+    Burst,
+    /// Operations on a map of shards, or sections, each of them timed.
+    Operations,
 }
 
 impl Kind {
@@ -169,6 +179,11 @@ impl Kind {
             Kind::ReadWrite => "read-write",
             Kind::Reads => "reads",
             Kind::Faults => "faults",
+            Kind::Guest => "guest",
+            Kind::Turns => "turns",
+            Kind::Queue => "queue",
+            Kind::Burst => "burst",
+            Kind::Operations => "operations",
         }
     }
 }

@@ -30,7 +30,12 @@ impl Waits {
 
     /// Adds one.
     pub fn record(&mut self, wait: Duration) {
-        let ns = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
+        self.record_ns(u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    /// Adds one of so many nanoseconds.
+    #[inline]
+    pub fn record_ns(&mut self, ns: u64) {
         self.histogram.saturating_record(ns);
         self.longest_ns = self.longest_ns.max(ns);
     }
