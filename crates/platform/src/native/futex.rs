@@ -39,8 +39,9 @@ pub(super) fn wake_one(word: &AtomicU32) {
 /// Sleeps for `ns` nanoseconds, or less if a signal arrives.
 pub(super) fn sleep(ns: u64) {
     let t = timespec(ns);
+    // Not by the C library's function, which is a cancellation point: a lock operation is none.
     // SAFETY: `t` is a valid timespec for the whole call.
-    unsafe { libc::nanosleep(&t, core::ptr::null_mut()) };
+    unsafe { libc::syscall(libc::SYS_nanosleep, &t, core::ptr::null_mut::<libc::timespec>()) };
 }
 
 /// Offers the CPU to another thread.

@@ -13,6 +13,7 @@
 mod clock;
 mod cpu;
 mod environment;
+mod file;
 mod fork;
 mod futex;
 mod hot;

@@ -1,5 +1,6 @@
 //! How many CPUs' worth of time the control groups grant, by their files. Allocates nothing.
 
+use super::file::File;
 use super::text::Text;
 
 /// Whole CPUs granted, at least 1; `None` where nothing limits them, or nothing can be read.
@@ -71,24 +72,11 @@ fn read<'a>(parts: &[&[u8]], into: &'a mut [u8]) -> Option<&'a [u8]> {
     let mut name = Text::<512>::default();
     parts.iter().try_for_each(|part| name.append(part))?;
     name.append(b"\0")?;
-    // SAFETY: the name ends with a zero byte; the flags need no mode.
-    let file =
-        unsafe { libc::open(name.bytes().as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC) };
-    if file < 0 {
-        return None;
-    }
+    let file = File::open(&name)?;
     let mut length = 0;
-    while length < into.len() {
-        let rest = &mut into[length..];
-        // SAFETY: `rest` is writable memory of this length.
-        let more = unsafe { libc::read(file, rest.as_mut_ptr().cast(), rest.len()) };
-        if more <= 0 {
-            break;
-        }
-        length += more as usize;
+    while let Some(more @ 1..) = file.read(&mut into[length..]) {
+        length += more;
     }
-    // SAFETY: opened above, and nobody else's.
-    unsafe { libc::close(file) };
     Some(&into[..length])
 }
 

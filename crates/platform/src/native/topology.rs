@@ -21,6 +21,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32};
 
 use super::environment;
+use super::file::File;
 use super::text::Text;
 use crate::Slot;
 
@@ -209,26 +210,15 @@ fn shared_cache(root: &str, cpu: usize) -> Option<CpuSet> {
 fn read_list(root: &str, path: fmt::Arguments<'_>) -> Option<CpuSet> {
     let mut name = Text::<256>::default();
     write!(name, "{root}/{path}\0").ok()?;
-    // SAFETY: the name ends with a zero byte.
-    let file =
-        unsafe { libc::open(name.bytes().as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC) };
-    if file < 0 {
-        return None;
-    }
+    let file = File::open(&name)?;
     let mut list = List::default();
-    let whole = loop {
+    loop {
         let mut chunk = [0u8; 256];
-        // SAFETY: the buffer is valid for its length.
-        let got = unsafe { libc::read(file, chunk.as_mut_ptr().cast(), chunk.len()) };
-        match usize::try_from(got) {
-            Ok(0) => break list.end(),
-            Ok(got) if chunk[..got].iter().try_for_each(|&byte| list.take(byte)).is_some() => {}
-            _ => break None,
+        match file.read(&mut chunk)? {
+            0 => return list.end(),
+            got => chunk[..got].iter().try_for_each(|&byte| list.take(byte))?,
         }
-    };
-    // SAFETY: the descriptor is ours.
-    unsafe { libc::close(file) };
-    whole
+    }
 }
 
 /// A list as the kernel writes it, "0-3,8", byte by byte. Numbers that are too high are left out.
