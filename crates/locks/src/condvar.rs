@@ -31,11 +31,112 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use lockwright_platform::{Me, Platform, Shield, Slot, Word, ZeroWord};
 
 use crate::events::{Event, inc};
-use crate::mutex::{Policy, RawMutex};
+use crate::mutex::{Policy, RawMutex, note_address};
 use crate::record::{Guarded, Record, attach, ctl, my_state, node, state, waiter_state, word};
 
 /// Sleeps of a waiter that has no queue node: it returns, spuriously, after this.
 const NO_NODE_SLEEP_NS: u64 = 1_000_000;
+
+/// The lock that a condition waiter releases and acquires again: our mutex, or [`Foreign`].
+pub trait Companion<P: Platform> {
+    /// Releases the lock.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds it.
+    unsafe fn unlock(&self);
+
+    /// Acquires the lock.
+    fn lock(&self);
+
+    /// Notes in a waiter's node what it will return with.
+    #[doc(hidden)]
+    fn note_in(&self, me: &Me<P>);
+
+    /// Moves notified waiters to the lock's queue; returns those that it cannot take.
+    #[doc(hidden)]
+    fn requeue(&self, first: Slot) -> Option<Slot>;
+
+    /// The rest of the wait of a thread that was moved so.
+    #[doc(hidden)]
+    fn wait_requeued(&self, me: Me<P>);
+}
+
+impl<P: Platform, W: Policy> Companion<P> for RawMutex<P, W> {
+    unsafe fn unlock(&self) {
+        // SAFETY: the caller's contract.
+        unsafe { RawMutex::unlock(self) }
+    }
+
+    fn lock(&self) {
+        RawMutex::lock(self);
+    }
+
+    fn note_in(&self, me: &Me<P>) {
+        RawMutex::note_in(self, me);
+    }
+
+    fn requeue(&self, first: Slot) -> Option<Slot> {
+        RawMutex::requeue(self, first)
+    }
+
+    fn wait_requeued(&self, me: Me<P>) {
+        RawMutex::wait_requeued(self, me);
+    }
+}
+
+/// A lock that is not ours, by how it is released and acquired: its waiters are woken, not moved.
+pub struct Foreign<U: Fn(), L: Fn()> {
+    /// Releases it.
+    pub unlock: U,
+    /// Acquires it.
+    pub lock: L,
+}
+
+impl<P: Platform, U: Fn(), L: Fn()> Companion<P> for Foreign<U, L> {
+    unsafe fn unlock(&self) {
+        (self.unlock)();
+    }
+
+    fn lock(&self) {
+        (self.lock)();
+    }
+
+    fn note_in(&self, me: &Me<P>) {
+        note_address(me, 0);
+    }
+
+    fn requeue(&self, first: Slot) -> Option<Slot> {
+        Some(first)
+    }
+
+    fn wait_requeued(&self, me: Me<P>) {
+        debug_assert!(false, "nobody moves it");
+        drop(me);
+        (self.lock)();
+    }
+}
+
+/// What may end a wait beside a notification and a deadline. Whoever makes it so must
+/// then [unpark](Platform::unpark) the waiter's slot.
+pub trait Stop {
+    /// The thread in this slot has queued, and will look at [`is_stopped`](Self::is_stopped)
+    /// before it sleeps. It holds its lock still.
+    fn waits(&self, slot: Slot);
+
+    /// Whether the wait shall end.
+    fn is_stopped(&self) -> bool;
+}
+
+struct NeverStops;
+
+impl Stop for NeverStops {
+    fn waits(&self, _slot: Slot) {}
+
+    fn is_stopped(&self) -> bool {
+        false
+    }
+}
 
 /// A condition variable.
 #[repr(transparent)]
@@ -74,46 +175,63 @@ impl<P: Platform> RawCondvar<P> {
     ///
     /// The caller holds `mutex`, as for [`RawMutex::unlock`].
     pub unsafe fn wait<W: Policy>(&self, mutex: &RawMutex<P, W>, deadline: Option<u64>) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { self.wait_with(mutex, deadline, &NeverStops) }
+    }
+
+    /// As [`wait`](Self::wait), with another lock than our mutex, and a wait that may be stopped.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the lock, which is its to release.
+    pub unsafe fn wait_with<L: Companion<P>>(
+        &self,
+        lock: &L,
+        deadline: Option<u64>,
+        stop: &impl Stop,
+    ) -> bool {
         inc::<P>(Event::CondWait);
         let queued = P::enter().and_then(|me| Some((attach(&self.ctl, None)?, me)));
         let Some((guarded, me)) = queued else {
             // SAFETY: the caller's contract.
-            unsafe { mutex.unlock() };
+            unsafe { lock.unlock() };
             let left = deadline.map_or(u64::MAX, |at| at.saturating_sub(P::now()));
             P::sleep(left.min(NO_NODE_SLEEP_NS));
-            mutex.lock();
+            lock.lock();
             return deadline.is_none_or(|at| P::now() < at);
         };
         let record = guarded.record();
-        mutex.note_in(&me);
+        lock.note_in(&me);
         guarded.push_back(me.slot(), state::COND);
         drop(guarded);
+        stop.waits(me.slot());
         // SAFETY: the caller's contract.
-        unsafe { mutex.unlock() };
+        unsafe { lock.unlock() };
 
-        let notified = self.sleep(&me, record, deadline);
+        let notified = self.sleep(&me, record, deadline, stop);
         match notified {
             state::WAITING | state::GRANTED => {
-                mutex.wait_requeued(me);
+                lock.wait_requeued(me);
                 return true;
             }
-            state::NOTIFIED => self.move_chain(&me, mutex),
+            state::NOTIFIED => self.move_chain(&me, lock),
             _ => {}
         }
         drop(me);
-        mutex.lock();
+        lock.lock();
         notified == state::NOTIFIED
     }
 
     /// Sleeps until notified, and moved if part of a batch; returns the state that ended it,
-    /// `COND` for the deadline.
-    fn sleep(&self, me: &Me<P>, record: Record<P>, deadline: Option<u64>) -> u32 {
+    /// `COND` for the deadline or the stop.
+    fn sleep(&self, me: &Me<P>, record: Record<P>, deadline: Option<u64>, stop: &impl Stop) -> u32 {
         let my = my_state(me);
         let mut deadline = deadline;
         loop {
             // Ordering: Acquire, [condvar.notify]: pairs with the stores in notify()
             let mut now = my.load(Acquire);
-            if now == state::COND && deadline.is_some_and(|at| P::now() >= at) {
+            let ends = || stop.is_stopped() || deadline.is_some_and(|at| P::now() >= at);
+            if now == state::COND && ends() {
                 let guarded = record.acquire(Some(me));
                 // Ordering: Acquire, [condvar.notify]: under the guard it is final
                 now = my.load(Acquire);
@@ -135,10 +253,10 @@ impl<P: Platform> RawCondvar<P> {
     }
 
     /// First of a batch: moves the others to the mutex, to be woken one by one.
-    fn move_chain<W: Policy>(&self, me: &Me<P>, mutex: &RawMutex<P, W>) {
+    fn move_chain(&self, me: &Me<P>, lock: &impl Companion<P>) {
         // Ordering: Relaxed, sequence (written before the state, [condvar.notify]) (block)
         let chain = &node::words(me.record())[node::CHAIN];
-        let mut rest = Slot::new(chain.load(Relaxed) as u16).and_then(|first| mutex.requeue(first));
+        let mut rest = Slot::new(chain.load(Relaxed) as u16).and_then(|first| lock.requeue(first));
         // No record for them, or they will return with another mutex: then wake them all.
         while let Some(slot) = rest {
             // Ordering: Relaxed, sequence (written before the first one's state, [condvar.notify])

@@ -47,6 +47,7 @@ mod slow;
 mod spin;
 
 pub use policy::{Fair, Kernel, Latency, NEVER, Policy, Slice, SliceAtomic};
+pub(crate) use requeue::note_address;
 
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -200,6 +201,44 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         P::fence_light();
         // Ordering: Acquire, [mutex.ask]: pairs with the request in sleep_first()
         self.ctl.load(Acquire)
+    }
+
+    /// As [`try_lock`](Self::try_lock) where there is no second thread, without an atomic operation:
+    /// for C programs, whose C library spares them those too. A signal handler may come in between,
+    /// if it releases what it locks. Needs [`Policy::ATOMIC_UNLOCK`].
+    ///
+    /// # Safety
+    ///
+    /// 1. No other thread of the process runs, nor another process with this memory.
+    #[inline(always)]
+    pub unsafe fn try_lock_alone(&self) -> bool {
+        const { assert!(W::ATOMIC_UNLOCK) };
+        // Ordering: Relaxed, owner-only (there is one thread) (block)
+        let free = self.ctl.load(Relaxed) == 0;
+        if free {
+            self.ctl.store(ctl::LOCKED, Relaxed);
+        }
+
+        free
+    }
+
+    /// As [`unlock`](Self::unlock) where there is no second thread. False: somebody had asked for
+    /// something, and the mutex is still held.
+    ///
+    /// # Safety
+    ///
+    /// 1. As for [`try_lock_alone`](Self::try_lock_alone).
+    /// 2. As for [`unlock`](Self::unlock).
+    #[inline(always)]
+    pub unsafe fn unlock_alone(&self) -> bool {
+        const { assert!(W::ATOMIC_UNLOCK) };
+        // Ordering: Relaxed, owner-only (there is one thread) (block)
+        let alone = self.ctl.load(Relaxed) == ctl::LOCKED;
+        if alone {
+            self.ctl.store(0, Relaxed);
+        }
+
+        alone
     }
 
     /// Releases the mutex to the first waiter, if there is one.

@@ -9,25 +9,36 @@ use super::{Policy, RawMutex};
 use crate::events::{Event, inc, note_fence};
 use crate::record::{Record, attach, ctl, node, state, waiter_state, word};
 
+/// Notes in a condition waiter's node the address of the mutex that it will return with, 0 if it is none of ours.
+pub(crate) fn note_address<P: Platform>(me: &Me<P>, address: u64) {
+    for (word, half) in node::MUTEX.into_iter().zip(halves(address)) {
+        // Ordering: Relaxed, init (published by the guard, [record.guard])
+        node::words(me.record())[word].store(half, Relaxed);
+    }
+}
+
+fn halves(address: u64) -> [u32; 2] {
+    [address as u32, (address >> 32) as u32]
+}
+
 impl<P: Platform, W: Policy> RawMutex<P, W> {
     /// The mutex's address, for comparison only.
-    fn address(&self) -> [u32; 2] {
-        let address = core::ptr::from_ref(self).addr() as u64;
-        [address as u32, (address >> 32) as u32]
+    fn address(&self) -> u64 {
+        core::ptr::from_ref(self).addr() as u64
     }
 
     /// Notes in a condition waiter's node which mutex it will return with.
     pub(crate) fn note_in(&self, me: &Me<P>) {
-        for (word, half) in node::MUTEX.into_iter().zip(self.address()) {
-            // Ordering: Relaxed, init (published by the guard, [record.guard])
-            node::words(me.record())[word].store(half, Relaxed);
-        }
+        note_address(me, self.address());
     }
 
     fn is_noted_in(&self, slot: Slot) -> bool {
         let words = node::words(P::thread_record(slot));
         // Ordering: Relaxed, sequence (noted before the waiter queued, [record.guard])
-        node::MUTEX.into_iter().zip(self.address()).all(|(w, half)| words[w].load(Relaxed) == half)
+        node::MUTEX
+            .into_iter()
+            .zip(halves(self.address()))
+            .all(|(w, half)| words[w].load(Relaxed) == half)
     }
 
     /// Appends a batch of sleeping threads, linked by `node::CHAIN`, to the queue; they wake one
