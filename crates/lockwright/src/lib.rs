@@ -39,6 +39,10 @@
 
 #![deny(missing_docs)]
 
+#[cfg(feature = "deadlock_detection")]
+pub mod deadlock;
+#[cfg(feature = "deadlock_detection")]
+use deadlock::track;
 pub mod events;
 #[macro_use]
 mod names;
@@ -52,6 +56,7 @@ mod seqlatch;
 mod seqlock;
 #[cfg(feature = "stages")]
 pub mod stages;
+#[cfg(not(feature = "deadlock_detection"))]
 mod track;
 
 pub use lock_api::{self, WaitTimeoutResult};

@@ -7,6 +7,7 @@ pub use lockwright_locks::once::OnceState;
 use lockwright_locks::once::RawOnce;
 use lockwright_platform::Native;
 
+use crate::raw::{Key, Mode};
 use crate::track;
 
 /// Runs a closure once, however many threads call; the others wait until it has run.
@@ -93,7 +94,7 @@ impl Once {
 
     #[cold]
     fn wait_slow(&self, despite_poison: bool) {
-        let done = track::await_once(track::key(self), || self.0.wait(despite_poison));
+        let done = track::await_once(Key::of(self), || self.0.wait(despite_poison));
         assert!(done, "{POISONED}");
     }
 
@@ -103,13 +104,13 @@ impl Once {
         struct Attempt<'a>(&'a Once, bool);
         impl Drop for Attempt<'_> {
             fn drop(&mut self) {
-                track::give_back(track::key(self.0), crate::raw::Mode::Write);
+                track::give_back(Key::of(self.0), Mode::Write);
                 // SAFETY: begun by the caller of the closure, and ended once (1).
                 unsafe { self.0.0.end(self.1) };
             }
         }
 
-        match track::begin_once(track::key(self), || self.0.begin(despite_poison)) {
+        match track::begin_once(Key::of(self), || self.0.begin(despite_poison)) {
             Ok(state) => {
                 let mut attempt = Attempt(self, false);
                 f(state);

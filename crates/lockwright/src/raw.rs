@@ -25,6 +25,17 @@ pub(crate) type GuardMarker = lock_api::GuardSend;
 #[cfg(not(feature = "send_guard"))]
 pub(crate) type GuardMarker = lock_api::GuardNoSend;
 
+/// A lock, as deadlock detection knows it: by its address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Key(pub usize);
+
+impl Key {
+    #[inline(always)]
+    pub(crate) fn of<L>(lock: &L) -> Key {
+        Key(core::ptr::from_ref(lock).addr())
+    }
+}
+
 /// How a lock is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {

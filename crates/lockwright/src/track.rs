@@ -1,20 +1,10 @@
-//! Where deadlock detection listens. Without the feature, what it is told goes nowhere and costs
-//! nothing.
+//! Where deadlock detection listens, without it: what it is told goes nowhere and costs nothing.
 
-use crate::raw::{Mode, Wait};
+use crate::raw::{Key, Mode, Wait};
 
 /// Whether anybody listens. Where nobody does, locks are taken without a closure in between, which
 /// the compiler would not always inline.
 pub(crate) const ON: bool = false;
-
-/// The address of a lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Key(usize);
-
-#[inline(always)]
-pub(crate) fn key<L>(lock: &L) -> Key {
-    Key(core::ptr::from_ref(lock).addr())
-}
 
 /// Takes the lock by `take`.
 #[inline(always)]

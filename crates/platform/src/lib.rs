@@ -32,12 +32,16 @@
 ))]
 extern crate std;
 
+#[cfg(feature = "park_hook")]
+mod hook;
 mod record;
 #[cfg(feature = "native")]
 mod table;
 mod until;
 mod word;
 
+#[cfg(feature = "park_hook")]
+pub use hook::set_park_hook;
 pub use record::{
     CELL_IN_USE, CELLS, Cells, LOCK_WORDS, LockRecord, LockWords, THREAD_WORDS, ThreadRecord,
 };

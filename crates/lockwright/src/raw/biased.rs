@@ -8,7 +8,7 @@ use lockwright_locks::biased::{self, FIRST_GATE, Reading};
 use lockwright_locks::rwsem::{Policy, Standard};
 use lockwright_platform::Native;
 
-use super::{GuardMarker, Mode, Wait};
+use super::{GuardMarker, Key, Mode, Wait};
 use crate::track;
 
 /// A reader-writer lock without data and with the policy `W` that is biased towards readers, to be
@@ -36,7 +36,7 @@ impl<W: Policy, const FIRST: u32> RawBiasedRwLockWith<W, FIRST> {
     #[inline(always)]
     pub(super) fn read(&self, mode: Mode, wait: Wait) -> Option<Reading<Native>> {
         let read = |wait| self.read_by(mode, wait);
-        if track::ON { track::take(track::key(self), mode, wait, read) } else { read(wait) }
+        if track::ON { track::take(Key::of(self), mode, wait, read) } else { read(wait) }
     }
 
     #[inline(always)]
@@ -56,7 +56,7 @@ impl<W: Policy, const FIRST: u32> RawBiasedRwLockWith<W, FIRST> {
     #[inline]
     fn take(&self, mode: Mode, wait: Wait) -> Option<GuardMarker> {
         let take = |wait| self.take_by(mode, wait).then(GuardMarker::new);
-        if track::ON { track::take(track::key(self), mode, wait, take) } else { take(wait) }
+        if track::ON { track::take(Key::of(self), mode, wait, take) } else { take(wait) }
     }
 
     #[inline(always)]
@@ -85,7 +85,7 @@ impl<W: Policy, const FIRST: u32> RawBiasedRwLockWith<W, FIRST> {
         guard: GuardMarker,
         wait: Wait,
     ) -> Result<GuardMarker, GuardMarker> {
-        let got = track::change(track::key(self), (Mode::Upgradable, Mode::Write), wait, |wait| {
+        let got = track::change(Key::of(self), (Mode::Upgradable, Mode::Write), wait, |wait| {
             // SAFETY: held for upgradable reading (1), and `&self` keeps the lock alive.
             unsafe {
                 match wait {
@@ -127,7 +127,7 @@ unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLock for RawBiasedRwLock
 
     #[inline(always)]
     unsafe fn unlock_shared(&self, guard: Reading<Native>) {
-        track::give_back(track::key(self), Mode::Read);
+        track::give_back(Key::of(self), Mode::Read);
         // SAFETY: the guard is of this lock (lock_api's contract), and `&self` keeps it alive for
         // the call.
         unsafe { self.0.unlock_read(guard) }
@@ -146,7 +146,7 @@ unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLock for RawBiasedRwLock
 
     #[inline]
     unsafe fn unlock_exclusive(&self, _guard: GuardMarker) {
-        track::give_back(track::key(self), Mode::Write);
+        track::give_back(Key::of(self), Mode::Write);
         // SAFETY: the caller holds the lock for writing (lock_api's contract), and `&self` keeps
         // it alive for the call.
         unsafe { self.0.unlock_write() }
@@ -164,13 +164,13 @@ unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLock for RawBiasedRwLock
 // SAFETY: the fair unlocks release the caller's hold to the first waiters, or as the others do.
 unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockFair for RawBiasedRwLockWith<W, FIRST> {
     unsafe fn unlock_shared_fair(&self, guard: Reading<Native>) {
-        track::give_back(track::key(self), Mode::Read);
+        track::give_back(Key::of(self), Mode::Read);
         // SAFETY: the guard is of this lock (lock_api's contract).
         unsafe { self.0.unlock_read_fair(guard) }
     }
 
     unsafe fn unlock_exclusive_fair(&self, _guard: GuardMarker) {
-        track::give_back(track::key(self), Mode::Write);
+        track::give_back(Key::of(self), Mode::Write);
         // SAFETY: the caller holds the lock for writing (lock_api's contract).
         unsafe { self.0.unlock_write_fair() }
     }
@@ -181,7 +181,7 @@ unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockDowngrade
     for RawBiasedRwLockWith<W, FIRST>
 {
     unsafe fn downgrade(&self, _guard: GuardMarker) -> Reading<Native> {
-        track::changed(track::key(self), (Mode::Write, Mode::Read));
+        track::changed(Key::of(self), (Mode::Write, Mode::Read));
         // SAFETY: the caller holds the lock for writing (lock_api's contract).
         unsafe { self.0.downgrade() }
     }
@@ -230,7 +230,7 @@ unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockUpgrade
     }
 
     unsafe fn unlock_upgradable(&self, _guard: GuardMarker) {
-        track::give_back(track::key(self), Mode::Upgradable);
+        track::give_back(Key::of(self), Mode::Upgradable);
         // SAFETY: the caller holds the lock for upgradable reading (lock_api's contract).
         unsafe { self.0.unlock_upgradable() }
     }
@@ -253,7 +253,7 @@ unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockUpgradeFair
     for RawBiasedRwLockWith<W, FIRST>
 {
     unsafe fn unlock_upgradable_fair(&self, _guard: GuardMarker) {
-        track::give_back(track::key(self), Mode::Upgradable);
+        track::give_back(Key::of(self), Mode::Upgradable);
         // SAFETY: the caller holds the lock for upgradable reading (lock_api's contract).
         unsafe { self.0.unlock_upgradable_fair() }
     }
@@ -264,13 +264,13 @@ unsafe impl<W: Policy, const FIRST: u32> lock_api::RawRwLockUpgradeDowngrade
     for RawBiasedRwLockWith<W, FIRST>
 {
     unsafe fn downgrade_upgradable(&self, _guard: GuardMarker) -> Reading<Native> {
-        track::changed(track::key(self), (Mode::Upgradable, Mode::Read));
+        track::changed(Key::of(self), (Mode::Upgradable, Mode::Read));
         // SAFETY: the caller holds the lock for upgradable reading (lock_api's contract).
         unsafe { self.0.downgrade_upgradable() }
     }
 
     unsafe fn downgrade_to_upgradable(&self, guard: GuardMarker) -> GuardMarker {
-        track::changed(track::key(self), (Mode::Write, Mode::Upgradable));
+        track::changed(Key::of(self), (Mode::Write, Mode::Upgradable));
         // SAFETY: the caller holds the lock for writing (lock_api's contract).
         unsafe { self.0.downgrade_to_upgradable() };
         guard

@@ -7,7 +7,7 @@ use lockwright_locks::condvar;
 use lockwright_locks::mutex::{Policy, Slice};
 use lockwright_platform::Native;
 
-use super::{GuardMarker, RawMutexWith, Wait};
+use super::{GuardMarker, Key, RawMutexWith, Wait};
 use crate::track;
 
 /// A condition variable for a [`RawMutexWith<W>`], to be used through [`lock_api::Condvar`].
@@ -33,7 +33,7 @@ impl<W: Policy> RawCondvarWith<W> {
             Wait::Always => None,
         };
         // SAFETY: the caller holds `mutex` (1).
-        track::wait(track::key(mutex), || unsafe { self.0.wait(mutex.inner(), deadline) })
+        track::wait(Key::of(mutex), || unsafe { self.0.wait(mutex.inner(), deadline) })
     }
 }
 

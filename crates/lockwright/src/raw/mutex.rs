@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use lockwright_locks::mutex::{self, Fair, Policy, Slice};
 use lockwright_platform::Native;
 
-use super::{GuardMarker, Mode, Wait};
+use super::{GuardMarker, Key, Mode, Wait};
 use crate::track;
 
 /// A mutex without data and with the policy `W`, to be used through [`lock_api::Mutex`].
@@ -32,7 +32,7 @@ impl<W: Policy> RawMutexWith<W> {
     #[inline(always)]
     pub(crate) fn take(&self, wait: Wait) -> Option<()> {
         let take = |wait| self.take_by(wait).then_some(());
-        if track::ON { track::take(track::key(self), Mode::Write, wait, take) } else { take(wait) }
+        if track::ON { track::take(Key::of(self), Mode::Write, wait, take) } else { take(wait) }
     }
 
     #[inline(always)]
@@ -64,7 +64,7 @@ impl<W: Policy> RawMutexWith<W> {
     /// 1. The caller holds the mutex and gives it up.
     #[inline(always)]
     pub(crate) unsafe fn give_back(&self) {
-        track::give_back(track::key(self), Mode::Write);
+        track::give_back(Key::of(self), Mode::Write);
         // SAFETY: the caller holds it (1); unless W unlocks atomically, `&self` keeps it alive for
         // the call.
         unsafe { self.0.unlock() }
@@ -77,7 +77,7 @@ impl<W: Policy> RawMutexWith<W> {
     /// As for [`give_back`](Self::give_back).
     #[inline]
     pub(crate) unsafe fn give_back_fair(&self) {
-        track::give_back(track::key(self), Mode::Write);
+        track::give_back(Key::of(self), Mode::Write);
         // SAFETY: as in give_back().
         unsafe { self.0.unlock_fair() }
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use lockwright_locks::rwsem::{self, Policy, Recursive, Standard};
 use lockwright_platform::Native;
 
-use super::{GuardMarker, Mode, Wait};
+use super::{GuardMarker, Key, Mode, Wait};
 use crate::track;
 
 /// A reader-writer lock without data and with the policy `W`, to be used through [`lock_api::RwLock`].
@@ -32,7 +32,16 @@ impl<W: Policy> RawRwLockWith<W> {
     #[inline(always)]
     pub(crate) fn take(&self, mode: Mode, wait: Wait) -> Option<()> {
         let take = |wait| self.take_by(mode, wait).then_some(());
-        if track::ON { track::take(track::key(self), mode, wait, take) } else { take(wait) }
+        if track::ON {
+            track::take(Key::of(self), Self::tracked(mode), wait, take)
+        } else {
+            take(wait)
+        }
+    }
+
+    /// How a hold comes about: readers of some policies pass the queue.
+    fn tracked(mode: Mode) -> Mode {
+        if W::RECURSIVE_READS && mode == Mode::Read { Mode::ReadAgain } else { mode }
     }
 
     #[inline(always)]
@@ -82,7 +91,7 @@ impl<W: Policy> RawRwLockWith<W> {
     /// 1. The caller holds the lock in this mode and gives it up.
     #[inline(always)]
     pub(crate) unsafe fn give_back(&self, mode: Mode) {
-        track::give_back(track::key(self), mode);
+        track::give_back(Key::of(self), mode);
         // SAFETY: held in this mode (1), and `&self` keeps the lock alive for the call.
         unsafe {
             match mode {
@@ -99,7 +108,7 @@ impl<W: Policy> RawRwLockWith<W> {
     ///
     /// As for [`give_back`](Self::give_back).
     pub(crate) unsafe fn give_back_fair(&self, mode: Mode) {
-        track::give_back(track::key(self), mode);
+        track::give_back(Key::of(self), mode);
         // SAFETY: as in give_back().
         unsafe {
             match mode {
@@ -116,7 +125,7 @@ impl<W: Policy> RawRwLockWith<W> {
     ///
     /// 1. The caller holds the lock for upgradable reading, and still does if this returns false.
     pub(crate) unsafe fn upgrade_by(&self, wait: Wait) -> bool {
-        track::change(track::key(self), (Mode::Upgradable, Mode::Write), wait, |wait| {
+        track::change(Key::of(self), (Mode::Upgradable, Mode::Write), wait, |wait| {
             // SAFETY: held for upgradable reading (1), and `&self` keeps the lock alive.
             unsafe {
                 match wait {
@@ -138,7 +147,7 @@ impl<W: Policy> RawRwLockWith<W> {
     /// 1. The caller holds the lock in the first mode.
     /// 2. That is not for reading, and the second one is weaker.
     pub(crate) unsafe fn weaken(&self, from: Mode, to: Mode) {
-        track::changed(track::key(self), (from, to));
+        track::changed(Key::of(self), (from, to));
         // SAFETY: held in this mode (1), and `&self` keeps the lock alive.
         unsafe {
             match (from, to) {

@@ -9,6 +9,13 @@
 //!
 //! What differs on purpose: see `docs/migrating.md` in the repository.
 
+#[cfg(feature = "deadlock_detection")]
+pub use lockwright::deadlock;
+#[cfg(feature = "arc_lock")]
+pub use lockwright::lock_api_04::{
+    ArcMutexGuard, ArcReentrantMutexGuard, ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard,
+    ArcRwLockWriteGuard,
+};
 pub use lockwright::lock_api_04::{
     Condvar, FairMutex, FairMutexGuard, MappedFairMutexGuard, MappedMutexGuard,
     MappedReentrantMutexGuard, MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, MutexGuard,
@@ -16,11 +23,4 @@ pub use lockwright::lock_api_04::{
     RwLockWriteGuard, WaitTimeoutResult, const_fair_mutex, const_mutex, const_reentrant_mutex,
     const_rwlock, lock_api,
 };
-#[cfg(feature = "arc_lock")]
-pub use lockwright::lock_api_04::{
-    ArcMutexGuard, ArcReentrantMutexGuard, ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard,
-    ArcRwLockWriteGuard,
-};
-#[cfg(feature = "deadlock_detection")]
-pub use lockwright::deadlock;
 pub use lockwright::{Once, OnceState, RawFairMutex, RawMutex, RawRwLock, RawThreadId};

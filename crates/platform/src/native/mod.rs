@@ -107,6 +107,8 @@ unsafe impl Platform for Native {
     }
 
     fn sleep(ns: u64) {
+        #[cfg(feature = "park_hook")]
+        crate::hook::run();
         futex::sleep(ns);
     }
 

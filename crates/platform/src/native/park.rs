@@ -20,6 +20,9 @@ const TOKEN: u32 = 1;
 const ASLEEP: u32 = 2;
 
 pub(super) fn park(me: Slot, deadline: Option<u64>) -> Wake {
+    // At the next park after a token that was for this: whoever left it has said before what it is for.
+    #[cfg(feature = "park_hook")]
+    crate::hook::run();
     let record = slots::thread_record(me);
     // Ordering: Acquire, [park.token]: pairs with the swap in unpark(); Relaxed, hint (re-checked
     // by the swap below)
@@ -32,7 +35,6 @@ pub(super) fn park(me: Slot, deadline: Option<u64>) -> Wake {
     record.parked.store(1, Relaxed);
     let timed_out = futex::wait(&record.token, ASLEEP, deadline);
     record.parked.store(0, Relaxed);
-
     // Ordering: Acquire, [park.token]: pairs with the swap in unpark()
     let found = record.token.swap(EMPTY, Acquire);
     if timed_out && found != TOKEN { Wake::TimedOut } else { Wake::Notified }
