@@ -55,6 +55,9 @@ pub enum Command {
     /// Compare locks on this machine (mutexes, unless said otherwise)
     #[command(after_help = crate::bench::HELP)]
     Bench(Box<crate::bench::BenchArgs>),
+    /// Compare locks, result files or commands with a base, and say what is better or worse
+    #[command(after_help = crate::compare::HELP)]
+    Compare(Box<crate::compare::CompareArgs>),
     /// List the policies of the reader-writer lock, and what each switch means
     Policies {
         /// As Markdown, with a table of all: the project's docs/policies.md

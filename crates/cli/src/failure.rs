@@ -5,12 +5,16 @@ use std::process::ExitCode;
 
 /// The program's exit codes.
 pub mod exit {
+    /// Done.
+    pub const OK: u8 = 0;
     /// A check failed: a lock let two threads in.
     pub const CHECK_FAILED: u8 = 1;
     /// The command line is wrong; nothing was done.
     pub const USAGE: u8 = 2;
     /// The system did not give what was needed.
     pub const ENVIRONMENT: u8 = 3;
+    /// A comparison found something worse than `--fail-on` allows.
+    pub const WORSE: u8 = 4;
     /// Interrupted: 128 + SIGINT.
     pub const INTERRUPTED: u8 = 130;
 }

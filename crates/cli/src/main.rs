@@ -14,6 +14,7 @@ macro_rules! say {
 
 mod args;
 mod bench;
+mod compare;
 mod failure;
 mod mix_args;
 mod order;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         Command::Sim(args) => sim::run(&args),
         Command::Machines(args) => sim::machines(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Compare(args) => compare::run(&args),
     };
     match done {
         Ok(code) => code,

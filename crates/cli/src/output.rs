@@ -36,6 +36,11 @@ pub enum Target {
 
 /// What goes where; checked before anything is measured, so that no run is lost to a bad path.
 pub fn targets(args: &ReportArgs) -> Result<Vec<(Form, Target)>, Failure> {
+    targets_beside(args, &[])
+}
+
+/// The same where these targets are taken already.
+pub fn targets_beside(args: &ReportArgs, taken: &[Target]) -> Result<Vec<(Form, Target)>, Failure> {
     let asked = [
         (Form::Table, &args.output),
         (Form::Json, &args.json),
@@ -46,13 +51,14 @@ pub fn targets(args: &ReportArgs) -> Result<Vec<(Form, Target)>, Failure> {
     for (form, path) in asked {
         let Some(path) = path else { continue };
         let target = target_of(path)?;
-        if targets.iter().any(|(_, other)| *other == target) {
+        if targets.iter().any(|(_, other)| *other == target) || taken.contains(&target) {
             let path = path.display();
             return Err(Failure::Usage(format!("two reports cannot both go to {path}")));
         }
         targets.push((form, target));
     }
-    let stdout_taken = targets.iter().any(|(_, target)| *target == Target::Stdout);
+    let all = targets.iter().map(|(_, target)| target).chain(taken);
+    let stdout_taken = all.into_iter().any(|target| *target == Target::Stdout);
     if !stdout_taken && args.output.is_none() {
         targets.insert(0, (Form::Table, Target::Stdout));
     }

@@ -1,7 +1,6 @@
 //! What every measuring command does around its experiment: signals, warnings, the record's
 //! header, files that hold what was measured so far, exit codes.
 
-use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -11,8 +10,8 @@ use lockwright_lab::experiment::Experiment;
 use lockwright_lab::experiment::plan::Step;
 use lockwright_lab::experiment::run::{Event, Outcome, run};
 use lockwright_lab::record::{Header, Record, SCHEMA_VERSION, Sample, Tool};
-use lockwright_lab::report::layout::{Page, Shown, counted, page};
-use lockwright_lab::report::{csv, json, markdown, table};
+use lockwright_lab::report::json;
+use lockwright_lab::report::layout::counted;
 use lockwright_workloads::harness::Interrupt;
 
 use crate::args::ReportArgs;
@@ -32,24 +31,57 @@ pub fn machine() -> &'static Machine {
     MACHINE.get_or_init(Machine::here)
 }
 
-/// Carries an experiment out and writes its reports; `finish` may add to the page of the record.
+/// How a record is shown.
+pub trait Reports {
+    /// The record in one form.
+    ///
+    /// # Errors
+    ///
+    /// What a form cannot hold.
+    fn render(&self, record: &Record, form: Form) -> Result<Vec<u8>, Failure>;
+}
+
+/// That a report cannot be made.
+pub fn unrenderable(why: impl std::fmt::Display) -> Failure {
+    Failure::Environment(format!("cannot render a report: {why}"))
+}
+
+/// What came of an experiment: its record, unless nothing was measured, and the exit code.
+pub struct Conducted {
+    /// The record.
+    pub record: Option<Record>,
+    /// 0, or what went wrong.
+    pub code: u8,
+}
+
+/// Carries an experiment out and writes its reports.
 pub fn conduct(
     experiment: &Experiment,
     args: &ReportArgs,
-    shown: &Shown,
-    finish: impl Fn(&Record, &mut Page),
-) -> Result<ExitCode, Failure> {
+    reports: &impl Reports,
+) -> Result<Conducted, Failure> {
     // Before anything is measured, so that no run is lost to a bad path.
-    let targets = output::targets(args)?;
+    conduct_to(experiment, args.quiet, output::targets(args)?, reports)
+}
+
+/// The same with the reports' targets given.
+pub fn conduct_to(
+    experiment: &Experiment,
+    quiet: bool,
+    targets: Vec<(Form, Target)>,
+    reports: &impl Reports,
+) -> Result<Conducted, Failure> {
     catch_signals()?;
     let mut warnings = Warnings::default();
     warnings.add(debug_build());
+    warnings.add(interference::governor_varies(machine().governor.as_deref()));
     warnings.add(interference::before_run(LOOK, &INTERRUPT));
     let mut header = header(experiment.name);
     header.warnings.clone_from(&warnings.0);
     let mark = Mark::now();
-    let outcome = measure(experiment, &header, &targets, args.quiet);
+    let outcome = measure(experiment, &header, &targets, quiet);
     warnings.add(interference::after_run(mark));
+    warnings.add(interference::speed_changed(machine().pause_ns));
     header.complete = outcome.complete;
     header.warnings = warnings.0;
     let (complete, nothing, error) = (outcome.complete, outcome.is_empty(), outcome.error);
@@ -59,21 +91,22 @@ pub fn conduct(
             Some(failure) => Err(failure),
             None => {
                 say!("lockwright: interrupted before anything was measured; nothing written");
-                Ok(ExitCode::from(exit::INTERRUPTED))
+                Ok(Conducted { record: None, code: exit::INTERRUPTED })
             }
         };
     }
     let record = experiment.record(header, outcome.samples);
     for (form, target) in targets {
-        target.write(&render(&record, form, shown, &finish)?)?;
+        target.write(&reports.render(&record, form)?)?;
     }
     let faults = report_faults(&record);
-    match failed {
-        _ if faults => Ok(ExitCode::from(exit::CHECK_FAILED)),
-        Some(failure) => Err(failure),
-        None if !complete => Ok(ExitCode::from(exit::INTERRUPTED)),
-        None => Ok(ExitCode::SUCCESS),
-    }
+    let code = match failed {
+        _ if faults => exit::CHECK_FAILED,
+        Some(failure) => return Err(failure),
+        None if !complete => exit::INTERRUPTED,
+        None => exit::OK,
+    };
+    Ok(Conducted { record: Some(record), code })
 }
 
 /// Runs the experiment with progress; the JSON file has what was measured so far.
@@ -133,30 +166,6 @@ impl<'a> SoFar<'a> {
     }
 }
 
-fn render(
-    record: &Record,
-    form: Form,
-    shown: &Shown,
-    finish: &impl Fn(&Record, &mut Page),
-) -> Result<Vec<u8>, Failure> {
-    let failed = |why: String| Failure::Environment(format!("cannot render a report: {why}"));
-    let finished = || {
-        let mut page = page(record, shown);
-        finish(record, &mut page);
-        page
-    };
-    let mut bytes = Vec::new();
-    match form {
-        Form::Table => bytes = table::render(&finished()).into_bytes(),
-        Form::Markdown => {
-            bytes = markdown::render(&finished(), &record.header.command_line).into_bytes();
-        }
-        Form::Json => json::write(record, &mut bytes).map_err(|e| failed(e.to_string()))?,
-        Form::Csv => csv::write(record, &mut bytes).map_err(|e| failed(e.to_string()))?,
-    }
-    Ok(bytes)
-}
-
 /// Says what locks did wrong, and whether any did.
 fn report_faults(record: &Record) -> bool {
     let faults = record.faults();
@@ -168,13 +177,18 @@ fn report_faults(record: &Record) -> bool {
 }
 
 fn announcement(experiment: &Experiment) -> String {
-    format!(
-        "measuring {} in {}, {}: about {:.0} s",
+    let mut what = format!(
+        "measuring {} in {}, {}",
         counted(experiment.arms.len(), "arm"),
         counted(experiment.cells.len(), "cell"),
         counted(experiment.rounds as usize, "round"),
-        experiment.expected_s().ceil()
-    )
+    );
+    // How long a command takes is not known.
+    let expected_s = experiment.expected_s();
+    if expected_s > 0.0 {
+        what += &format!(": about {:.0} s", expected_s.ceil());
+    }
+    what
 }
 
 fn describe(experiment: &Experiment, step: Step) -> String {

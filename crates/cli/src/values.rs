@@ -86,6 +86,16 @@ pub fn pauses(text: &str) -> Result<Numbers, String> {
     numbers(text, 0, u64::from(u32::MAX))
 }
 
+/// A share such as 5% or 0.05.
+pub fn share(text: &str) -> Result<f64, String> {
+    let wrong = || format!("'{text}' is no share; expected such as 5% or 0.05, from 0 to 100 %");
+    let share = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().map_err(|_| wrong())? / 100.0,
+        None => text.parse::<f64>().map_err(|_| wrong())?,
+    };
+    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(wrong()) }
+}
+
 /// Seconds.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     let wrong = || format!("'{text}' is no time; expected seconds, from 0.001 to 3600");
@@ -167,6 +177,16 @@ mod tests {
         assert_eq!(time("10ms"), Some(10_000_000));
         for wrong in ["", "5", "us", "-1us", "1.5us", "1min", "99999999999s", "Never"] {
             assert!(write_every(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn shares_are_percentages_or_parts() {
+        assert_eq!(share("5%"), Ok(0.05));
+        assert_eq!(share("0.5 %"), Ok(0.005));
+        assert_eq!(share("0.05"), Ok(0.05));
+        for wrong in ["", "5", "x%", "-1%", "101%", "nan"] {
+            assert!(share(wrong).is_err(), "{wrong}");
         }
     }
 

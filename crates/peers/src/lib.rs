@@ -29,7 +29,7 @@ pub use rust::{ParkingLot, Std, Usync};
 pub use rwlock::PthreadRwWriters;
 pub use rwlock::{ParkingLotRw, PthreadRw, Sharded, StdRw, UsyncRw};
 pub use seq::{ArcSwapped, ParkingLotRwLock, SeqlockCrate, StdRwLock};
-pub use system::{c_library, futex_hash_slots, rseq_bytes};
+pub use system::{Reaped, c_library, futex_hash_slots, reap, rseq_bytes};
 
 #[cfg(test)]
 mod tests;

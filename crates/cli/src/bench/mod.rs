@@ -1,7 +1,7 @@
 //! `lockwright bench`: locks compared on this machine, a file for each benchmark.
 
 mod mutex;
-mod patterns;
+pub mod patterns;
 mod rwlock;
 mod seq;
 
@@ -13,12 +13,13 @@ use lockwright_lab::arms::locks::Lock;
 use lockwright_lab::experiment::plan::Order;
 use lockwright_lab::experiment::{Arm, Cell, Experiment};
 use lockwright_lab::record::Record;
-use lockwright_lab::report::layout::Page;
+use lockwright_lab::report::layout::{Page, Shown, page};
+use lockwright_lab::report::{csv, json, markdown, table};
 
 use crate::args::RunArgs;
 use crate::failure::Failure;
-use crate::output::Target;
-use crate::session::conduct;
+use crate::output::{Form, Target};
+use crate::session::{Reports, conduct, unrenderable};
 
 /// `lockwright bench`.
 #[derive(Debug, Args)]
@@ -80,7 +81,35 @@ fn bench(
         Target::Stdout.write(listing(&family.locks(false)).as_bytes())?;
         return Ok(ExitCode::SUCCESS);
     }
-    conduct(&experiment()?, &args.reports, &args.shown()?, finish)
+    let reports = Tables { shown: args.shown()?, finish };
+    let conducted = conduct(&experiment()?, &args.reports, &reports)?;
+    Ok(ExitCode::from(conducted.code))
+}
+
+/// A record as tables, to whose page `finish` may add.
+struct Tables<F> {
+    shown: Shown,
+    finish: F,
+}
+
+impl<F: Fn(&Record, &mut Page)> Reports for Tables<F> {
+    fn render(&self, record: &Record, form: Form) -> Result<Vec<u8>, Failure> {
+        let finished = || {
+            let mut page = page(record, &self.shown);
+            (self.finish)(record, &mut page);
+            page
+        };
+        let mut bytes = Vec::new();
+        match form {
+            Form::Table => bytes = table::render(&finished()).into_bytes(),
+            Form::Markdown => {
+                bytes = markdown::render(&finished(), &record.header.command_line).into_bytes();
+            }
+            Form::Json => json::write(record, &mut bytes).map_err(unrenderable)?,
+            Form::Csv => csv::write(record, &mut bytes).map_err(unrenderable)?,
+        }
+        Ok(bytes)
+    }
 }
 
 fn nothing_more(_: &Record, _: &mut Page) {}

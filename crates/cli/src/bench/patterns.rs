@@ -59,20 +59,24 @@ pub struct PatternArgs {
 
 /// A pattern's name on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pattern(Name);
+pub struct Pattern(pub Name);
 
 impl ValueEnum for Pattern {
     fn value_variants<'a>() -> &'a [Self] {
-        const ALL: [Pattern; 8] = {
-            let mut all = [Pattern(Name::Guest); 8];
-            let mut at = 0;
-            while at < all.len() {
-                all[at] = Pattern(Name::ALL[at]);
-                at += 1;
-            }
-            all
-        };
-        &ALL
+        use Name::{Burst, Crowd, Forks, Guest, Map, Pool, Queue, Stall, Turns};
+        const {
+            &[
+                Pattern(Guest),
+                Pattern(Turns),
+                Pattern(Queue),
+                Pattern(Pool),
+                Pattern(Burst),
+                Pattern(Map),
+                Pattern(Stall),
+                Pattern(Crowd),
+                Pattern(Forks),
+            ]
+        }
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
@@ -87,6 +91,10 @@ impl ValueEnum for Pattern {
             Name::Map => ("map", "A map of shards, some keys more than others"),
             Name::Stall => ("stall", "Holders sleep, or fault pages in, now and then"),
             Name::Crowd => ("crowd", "Threads from half to 64 times the CPUs"),
+            Name::Forks => (
+                "forks",
+                "Work, then some sections in a row, as processes that fork (if asked for)",
+            ),
         };
         Some(PossibleValue::new(name).help(about))
     }
@@ -102,7 +110,7 @@ impl PatternArgs {
     /// What was asked for.
     pub fn experiment(&self) -> Result<Experiment, Failure> {
         let names: Vec<Name> = match self.patterns.as_slice() {
-            [] => Name::ALL.to_vec(),
+            [] => Name::DEFAULT.to_vec(),
             asked => asked.iter().map(|pattern| pattern.0).collect(),
         };
         self.check(&names)?;
@@ -148,11 +156,15 @@ impl PatternArgs {
     ///
     /// An option is given that none of the patterns uses.
     fn check(&self, names: &[Name]) -> Result<(), Failure> {
-        use Name::{Burst, Crowd, Guest, Map, Pool, Queue, Stall};
+        use Name::{Burst, Crowd, Forks, Guest, Map, Pool, Queue, Stall};
         let given: [(_, _, &[Name]); 4] = [
-            ("--threads", self.threads.is_some(), &[Guest, Queue, Pool, Burst, Map, Stall, Crowd]),
-            ("--load", self.load.is_some(), &[Guest, Queue, Pool, Burst, Stall, Crowd]),
-            ("--outside", self.outside.is_some(), &[Map, Stall, Crowd]),
+            (
+                "--threads",
+                self.threads.is_some(),
+                &[Guest, Queue, Pool, Burst, Map, Stall, Crowd, Forks],
+            ),
+            ("--load", self.load.is_some(), &[Guest, Queue, Pool, Burst, Stall, Crowd, Forks]),
+            ("--outside", self.outside.is_some(), &[Map, Stall, Crowd, Forks]),
             ("--every", !self.every.is_empty(), &[Guest]),
         ];
         let unused = given

@@ -48,19 +48,34 @@ pub fn jain(shares: &[f64]) -> Option<f64> {
 /// Rounds are drawn as pairs: what disturbed a round disturbed both arms. `None` below 3 rounds,
 /// where the interval would be no wider than the few values seen, or if the second arm is 0.
 pub fn ratio_interval(pairs: &[(f64, f64)], seed: u64) -> Option<[f64; 2]> {
-    const DRAWS: usize = 1_000;
     if pairs.len() < 3 || pairs.iter().any(|&(_, below)| below <= 0.0) {
         return None;
     }
-    let mut rng = fastrand::Rng::with_seed(seed);
-    let draw = |rng: &mut fastrand::Rng| {
+    bootstrap(seed, |rng| {
         let drawn: Vec<_> = pairs.iter().map(|_| pairs[rng.usize(..pairs.len())]).collect();
         let (above, below): (Vec<_>, Vec<_>) = drawn.into_iter().unzip();
         Some(median(&above)? / median(&below)?)
+    })
+}
+
+/// The same where the two samples have nothing to do with each other, and are drawn each for itself.
+pub fn ratio_of_medians_interval(above: &[f64], below: &[f64], seed: u64) -> Option<[f64; 2]> {
+    if above.len().min(below.len()) < 3 || below.iter().any(|&value| value <= 0.0) {
+        return None;
+    }
+    let drawn = |values: &[f64], rng: &mut fastrand::Rng| {
+        median(&values.iter().map(|_| values[rng.usize(..values.len())]).collect::<Vec<_>>())
     };
-    let ratios: Vec<f64> = (0..DRAWS).map(|_| draw(&mut rng)).collect::<Option<_>>()?;
-    let mut ratios = Data::new(ratios);
-    Some([ratios.quantile(0.025), ratios.quantile(0.975)])
+    bootstrap(seed, |rng| Some(drawn(above, rng)? / drawn(below, rng)?))
+}
+
+/// The 95 % percentile interval of what is drawn many times.
+fn bootstrap(seed: u64, draw: impl Fn(&mut fastrand::Rng) -> Option<f64>) -> Option<[f64; 2]> {
+    const DRAWS: usize = 1_000;
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let figures: Vec<f64> = (0..DRAWS).map(|_| draw(&mut rng)).collect::<Option<_>>()?;
+    let mut figures = Data::new(figures);
+    Some([figures.quantile(0.025), figures.quantile(0.975)])
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What is compared: every lock once, and what makes a [`Run`](crate::experiment::Run) of it.
 
 pub mod choose;
+pub mod commands;
 pub mod locks;
 mod native;
 

@@ -15,7 +15,7 @@ use lockwright_workloads::seq_bench::SeqReport;
 
 use super::locks::Lock;
 use crate::experiment::{Run, RunError, Turn};
-use crate::loads::{Load, Pair, UNCONTENDED_TIME};
+use crate::loads::{Load, Pair, Takes, UNCONTENDED_TIME};
 use crate::record::{Fault, Histogram, Sample};
 
 /// Batches in an uncontended run: the median over many short ones ignores interference.
@@ -30,12 +30,18 @@ impl Run for Lock {
             Load::Uncontended(Pair::Read | Pair::Write) | Load::ReadWrite(_) => {
                 self.rwlock.is_some()
             }
-            Load::Pattern { rwlock, .. } => {
-                self.patterns.is_some() && *rwlock == self.mutex.is_none()
+            Load::Pattern { takes, .. } => {
+                let fits = match takes {
+                    Takes::Mutexes => self.mutex.is_some(),
+                    Takes::RwLocks => self.mutex.is_none(),
+                    Takes::Both => true,
+                };
+                fits && self.patterns.is_some()
             }
             Load::Monitor(_) => self.monitor.is_some(),
             Load::Reads(_) => self.read_mostly.is_some(),
             Load::Faults(_) => self.node_mask.is_some(),
+            Load::Command => false,
         }
     }
 
@@ -87,6 +93,7 @@ fn measure(lock: &Lock, load: &Load, time: Duration, stop: &Interrupt) -> Result
             let report = lock.read_mostly.expect(FITS).round(&setting.reads(time), stop);
             reads(report.map_err(refused(setting.threads()))?)
         }
+        Load::Command => unreachable!("a lock is no command"),
         Load::Faults(setting) => {
             let (mask, never_false) = lock.node_mask.expect(FITS);
             let report = mask.faults(&setting.faults(time), stop);

@@ -3,12 +3,13 @@
 use std::time::{Duration, Instant};
 
 use lockwright_workloads::harness::{Interrupt, Usage};
+use lockwright_workloads::work;
 use procfs::CurrentSI;
 
 /// Share of the machine's CPU time above which others are worth a warning.
 const WORTH_A_WARNING: f64 = 0.10;
 
-/// The CPU time of the whole machine and of this process at one moment.
+/// The CPU time of the whole machine, and of this process and its commands, at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
     at: Instant,
@@ -34,7 +35,7 @@ impl Mark {
         Some(Mark {
             at: Instant::now(),
             busy_s: ticks as f64 / procfs::ticks_per_second() as f64,
-            own_s: Usage::of_this_process().cpu().as_secs_f64(),
+            own_s: (Usage::of_this_process() + Usage::of_children()).cpu().as_secs_f64(),
             cpus: stat.cpu_time.len().max(1),
         })
     }
@@ -76,9 +77,46 @@ pub fn after_run(mark: Option<Mark>) -> Option<String> {
     })
 }
 
+/// Looks whether the CPUs are as fast as when a PAUSE took `pause_ns`; clocks follow load and heat.
+pub fn speed_changed(pause_ns: f64) -> Option<String> {
+    /// Where this much is lost, a few percent between two arms mean nothing.
+    const WORTH_A_WARNING: f64 = 0.05;
+    let now = work::pause_ns();
+    let change = now / pause_ns - 1.0;
+    (change.abs() > WORTH_A_WARNING).then(|| {
+        format!(
+            "a PAUSE took {pause_ns:.1} ns before the run and takes {now:.1} ns after it: the CPUs' \
+             speed changed; compare only what ran in turns"
+        )
+    })
+}
+
+/// Whether the CPUs' frequency is left to a governor that changes it.
+pub fn governor_varies(governor: Option<&str>) -> Option<String> {
+    governor.filter(|&governor| governor != "performance").map(|governor| {
+        format!(
+            "the frequency governor is '{governor}', which changes the CPUs' speed: results vary \
+             more; 'performance' does not"
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_governor_that_varies_is_worth_a_warning() {
+        assert!(governor_varies(Some("schedutil")).is_some());
+        assert!(governor_varies(Some("performance")).is_none());
+        assert!(governor_varies(None).is_none());
+    }
+
+    #[test]
+    fn a_speed_ten_times_as_high_is_noticed() {
+        let now = work::pause_ns();
+        assert!(speed_changed(10.0 * now).is_some_and(|text| text.contains("speed changed")));
+    }
 
     #[test]
     fn a_share_is_a_share() {

@@ -58,6 +58,25 @@ impl Machine {
         }
     }
 
+    /// What makes it another machine if it differs, by name, as text.
+    pub fn identity(&self) -> Vec<(&'static str, String)> {
+        fn text(value: Option<impl ToString>) -> String {
+            value.map_or_else(|| "unknown".to_owned(), |value| value.to_string())
+        }
+        vec![
+            ("CPU", text(self.cpu_model.as_ref())),
+            ("instruction set", self.arch.clone()),
+            ("CPUs", text(self.cpus_allowed)),
+            ("kernel", text(self.kernel.as_ref())),
+            ("C library", text(self.c_library.as_ref())),
+            ("governor", text(self.governor.as_ref())),
+            ("preemption", text(self.facts.preemption.as_ref())),
+            ("futex hash slots", text(self.facts.futex_hash_slots)),
+            ("rseq bytes", text(self.facts.rseq_bytes)),
+            ("CPU quota", text(self.facts.cpu_quota)),
+        ]
+    }
+
     /// One line for people.
     pub fn summary(&self) -> String {
         let unknown = || "unknown".to_owned();
@@ -81,8 +100,13 @@ fn cpu_model() -> Option<String> {
 }
 
 fn cpus_allowed() -> Option<usize> {
-    let set = sched_getaffinity(Pid::from_raw(0)).ok()?;
-    Some((0..CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).count())
+    Some(allowed_cpus().len()).filter(|&cpus| cpus > 0)
+}
+
+/// Numbers of the CPUs that this process may use; none if the system does not say.
+pub fn allowed_cpus() -> Vec<usize> {
+    let Ok(set) = sched_getaffinity(Pid::from_raw(0)) else { return Vec::new() };
+    (0..CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect()
 }
 
 fn kernel() -> Option<String> {

@@ -3,3 +3,4 @@
 pub mod facts;
 pub mod interference;
 pub mod machine;
+pub mod run_queue;

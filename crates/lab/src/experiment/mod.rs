@@ -55,6 +55,14 @@ pub enum RunError {
         /// What the system said.
         source: io::Error,
     },
+    /// A command could not be run, or failed.
+    #[error("'{command}': {why}")]
+    Command {
+        /// What it is.
+        command: String,
+        /// What happened.
+        why: String,
+    },
 }
 
 /// A setting, and the load that makes it.

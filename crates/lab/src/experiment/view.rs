@@ -37,6 +37,7 @@ pub fn of(kind: Kind) -> &'static View {
         Kind::Turns => &loads::patterns::TURNS,
         Kind::Queue => &loads::patterns::QUEUE,
         Kind::Burst => &loads::patterns::BURST,
+        Kind::Command => &loads::command::COMMAND,
         Kind::Operations => &loads::patterns::OPERATIONS,
     }
 }

@@ -1,5 +1,6 @@
 //! What arms are put through, a file for each benchmark: its cells, and the metrics of its tables.
 
+pub mod command;
 pub mod mutex;
 pub mod patterns;
 pub mod rwlock;
@@ -28,15 +29,17 @@ pub enum Load {
     },
     /// Read and write sections of a reader-writer lock.
     ReadWrite(rwlock::Setting),
-    /// A pattern of a mutex, or else of a reader-writer lock.
+    /// A pattern of a lock.
     Pattern {
         /// The pattern.
         pattern: LockPattern,
-        /// The lock is a reader-writer lock.
-        rwlock: bool,
+        /// Of which locks.
+        takes: Takes,
     },
     /// A pattern of a mutex with condition variables.
     Monitor(MonitorPattern),
+    /// A command's run.
+    Command,
     /// Reads of a value that somebody replaces.
     Reads(seq::Setting),
     /// Page faults beside somebody who replaces the node masks.
@@ -48,6 +51,17 @@ pub enum Load {
         /// What each does.
         rhythm: Rhythm,
     },
+}
+
+/// Which locks a pattern is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// Mutexes.
+    Mutexes,
+    /// Reader-writer locks.
+    RwLocks,
+    /// Mutexes, and reader-writer locks, which are then only written.
+    Both,
 }
 
 /// Which lock and unlock.

@@ -7,7 +7,7 @@ use lockwright_workloads::patterns::{
     Stall, TurnsSpec,
 };
 
-use super::{Load, cell};
+use super::{Load, Takes, cell};
 use crate::experiment::Cell;
 use crate::experiment::view::View;
 use crate::record::metric::{self, Metric};
@@ -99,11 +99,14 @@ pub enum Name {
     Stall,
     /// From fewer threads than CPUs to many more.
     Crowd,
+    /// Threads work, then take one lock for writing some times in a row, as processes that fork
+    /// take those of their memory; mutexes and reader-writer locks.
+    Forks,
 }
 
 impl Name {
-    /// All of them.
-    pub const ALL: [Name; 8] = [
+    /// Those that are measured unless others are asked for.
+    pub const DEFAULT: [Name; 8] = [
         Name::Guest,
         Name::Turns,
         Name::Queue,
@@ -158,6 +161,7 @@ impl Options {
             Name::Map => self.maps(),
             Name::Stall => self.stalls(),
             Name::Crowd => self.crowds(),
+            Name::Forks => self.forks(),
         };
         all.into_iter().map(|described| self.cell(described)).collect()
     }
@@ -221,7 +225,7 @@ impl Options {
         Described {
             kind: Kind::Guest,
             title: format!("guest: {words}, load {}", self.units(load)),
-            load: Load::Pattern { pattern: LockPattern::Guest(spec), rwlock },
+            load: Load::Pattern { pattern: LockPattern::Guest(spec), takes: takes(rwlock) },
             params: vec![
                 ("pattern", "guest".into()),
                 ("lock", lock_word(rwlock)),
@@ -293,7 +297,10 @@ impl Options {
                         counted(spec.threads, "thread"),
                         self.units(load)
                     ),
-                    load: Load::Pattern { pattern: LockPattern::Burst(spec), rwlock: false },
+                    load: Load::Pattern {
+                        pattern: LockPattern::Burst(spec),
+                        takes: Takes::Mutexes,
+                    },
                     params: vec![
                         ("pattern", "burst".into()),
                         ("threads", spec.threads.into()),
@@ -323,7 +330,10 @@ impl Options {
                             "map: {}, 4 shards under {lock}, 90 % reads{beside}",
                             counted(threads, "thread")
                         ),
-                        load: Load::Pattern { pattern: LockPattern::Map(spec), rwlock },
+                        load: Load::Pattern {
+                            pattern: LockPattern::Map(spec),
+                            takes: takes(rwlock),
+                        },
                         params: vec![
                             ("pattern", "map".into()),
                             ("lock", lock_word(rwlock)),
@@ -363,6 +373,37 @@ impl Options {
         counts.iter().flat_map(|&threads| self.sections("crowd", threads, None)).collect()
     }
 
+    fn forks(&self) -> Vec<Described> {
+        const SECTIONS: u32 = 5;
+        let units = |ns: f64| (ns / self.pause_ns).round().max(1.0) as u32;
+        let (loads, outsides) = ([units(500.0)], [units(20_000.0)]);
+        let mut all = Vec::new();
+        for &threads in or(&self.threads, &[32]) {
+            for &load in or(&self.load, &loads) {
+                for &outside in or(&self.outside, &outsides) {
+                    let spec =
+                        SectionsSpec { threads, load, outside, burst: SECTIONS, stall: None };
+                    all.push(Described {
+                        kind: Kind::Operations,
+                        title: format!(
+                            "forks: {} of work {}, then {SECTIONS} sections of {}",
+                            counted(threads, "thread"),
+                            self.units(outside),
+                            self.units(load)
+                        ),
+                        load: Load::Pattern {
+                            pattern: LockPattern::Sections(spec),
+                            takes: Takes::Both,
+                        },
+                        // Lengths in time, not in units of a machine.
+                        params: vec![("pattern", "forks".into()), ("threads", threads.into())],
+                    });
+                }
+            }
+        }
+        all
+    }
+
     fn sections(
         &self,
         name: &'static str,
@@ -372,8 +413,8 @@ impl Options {
         let mut all = Vec::new();
         for &load in or(&self.load, &[20]) {
             for &outside in or(&self.outside, &[20]) {
-                let spec =
-                    SectionsSpec { threads, load, outside, stall: stall.map(|(stall, _)| stall) };
+                let stalls = stall.map(|(stall, _)| stall);
+                let spec = SectionsSpec { threads, load, outside, burst: 1, stall: stalls };
                 let beside = stall.map_or_else(String::new, |(_, words)| format!(", {words}"));
                 let mut params = vec![
                     ("pattern", name.into()),
@@ -390,7 +431,10 @@ impl Options {
                         self.units(load),
                         self.units(outside)
                     ),
-                    load: Load::Pattern { pattern: LockPattern::Sections(spec), rwlock: false },
+                    load: Load::Pattern {
+                        pattern: LockPattern::Sections(spec),
+                        takes: Takes::Mutexes,
+                    },
                     params,
                 });
             }
@@ -419,6 +463,10 @@ fn turns() -> Vec<Described> {
         case(Cpus::Free, "free to move", true),
         case(Cpus::Free, "free to move", false),
     ]
+}
+
+fn takes(rwlock: bool) -> Takes {
+    if rwlock { Takes::RwLocks } else { Takes::Mutexes }
 }
 
 fn lock_word(rwlock: bool) -> Param {

@@ -3,6 +3,8 @@
 //! Statistics, comparison and every report know a metric by its entry here and by nothing else.
 //! A benchmark names the ones that its tables show (see [`crate::experiment::View`]).
 
+use std::fmt;
+
 use super::sample::{Histogram, Sample};
 use crate::analysis::stats::{jain, max, mean, median, min};
 
@@ -84,6 +86,12 @@ pub enum Better {
     Lower,
     /// Neither: it explains, it does not judge.
     Neither,
+}
+
+impl fmt::Debug for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.key)
+    }
 }
 
 impl Metric {
@@ -229,6 +237,40 @@ metrics! {
         "of the time that threads waited, 99 % was spent in waits no longer",
         |s| waits(s, |w| by_time(w, 99.0)), Median;
 
+    WALL = "wall_s", Seconds, Lower, "wall",
+        "wall time from start to end",
+        |s| Some(s.elapsed_s).filter(|&elapsed| elapsed > 0.0 && s.values.contains_key("exit_code")), Median;
+    USER = "user_s", Seconds, Lower, "user",
+        "CPU time in user mode",
+        |s| Some(s.usage?.user_s), Median;
+    SYSTEM = "system_s", Seconds, Lower, "system",
+        "CPU time in the kernel",
+        |s| Some(s.usage?.system_s), Median;
+    CPU_PERCENT = "cpu_percent", Percent, Neither, "CPU%",
+        "CPU time over wall time",
+        |s| Some(100.0 * s.usage?.cpu_s() / s.elapsed_s), Median;
+    VOLUNTARY_ALL = "voluntary_switches", Whole, Lower, "voluntary",
+        "times a thread gave the CPU up",
+        |s| Some(s.usage?.voluntary_switches as f64), Median;
+    INVOLUNTARY_ALL = "involuntary_switches", Whole, Lower, "involuntary",
+        "times a thread lost the CPU",
+        |s| Some(s.usage?.involuntary_switches as f64), Median;
+    MINOR_FAULTS = "minor_faults", Whole, Lower, "minor faults",
+        "page faults served without reading",
+        |s| s.value("minor_faults"), Median;
+    MAJOR_FAULTS = "major_faults", Whole, Lower, "major faults",
+        "page faults for which something was read",
+        |s| s.value("major_faults"), Median;
+    PEAK = "peak_bytes", Bytes, Lower, "peak memory",
+        "most memory of the largest process",
+        |s| s.value("peak_bytes"), Median;
+    RUNNABLE = "runnable_threads", Number, Neither, "runnable",
+        "threads that run or wait for a CPU, on average over time",
+        |s| over_time(s, |counts| counts.iter().sum()), Median;
+    IDLE_CPUS = "idle_cpus", Number, Lower, "idle CPUs",
+        "CPUs without a runnable thread of the program, on average over time",
+        |s| over_time(s, |counts| counts.iter().filter(|&&count| count == 0.0).count() as f64), Median;
+
     READ_COST = "ns_per_read", FineNanoseconds, Lower, "ns/read",
         "wall time per read of one reader, its loop included",
         read_cost, Median;
@@ -319,6 +361,14 @@ fn of_role(sample: &Sample, other: &str, count: fn(u64, u64) -> u64) -> Vec<f64>
 fn read_cost(sample: &Sample) -> Option<f64> {
     let readers = Some(sample.thread_ops.len()).filter(|&readers| readers > 0)?;
     Some(1e9 * sample.elapsed_s * readers as f64 / at_least_one(sample.ops()))
+}
+
+/// The mean over time of what the run queues of all CPUs come to in each sample.
+fn over_time(sample: &Sample, figure: fn(&[f64]) -> f64) -> Option<f64> {
+    let queues: Vec<&Vec<f64>> = sample.run_queues().map(|(_, queue)| queue).collect();
+    let samples = queues.iter().map(|queue| queue.len()).min()?;
+    let at = |index| figure(&queues.iter().map(|queue| queue[index]).collect::<Vec<_>>());
+    mean(&(0..samples).map(at).collect::<Vec<_>>())
 }
 
 fn at_least_one(count: u64) -> f64 {

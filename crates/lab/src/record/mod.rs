@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::environment::machine::Machine;
 
 pub use read::{Unreadable, parse, read};
-pub use sample::{Counts, Fault, Histogram, Sample, Usage};
+pub use sample::{Counts, Fault, Histogram, RUNNABLE_CPU, Sample, Usage};
 
 /// Version of the record.
 pub const SCHEMA_VERSION: u32 = 2;
@@ -108,6 +108,8 @@ pub enum Role {
     Peer,
     /// A lock kept to study one of its properties.
     StudyObject,
+    /// A command.
+    Command,
     /// Broken on purpose, to see that it is noticed. Never listed.
     Broken,
 }
@@ -120,6 +122,7 @@ impl Role {
             Role::BlockingPeer => "blocking-peer",
             Role::Peer => "peer",
             Role::StudyObject => "study-object",
+            Role::Command => "command",
             Role::Broken => "broken",
         }
     }
@@ -165,6 +168,8 @@ pub enum Kind {
     Queue,
     /// All want the lock at once.
     Burst,
+    /// A command's run from start to end.
+    Command,
     /// Operations on a map of shards, or sections, each of them timed.
     Operations,
 }
@@ -183,6 +188,7 @@ impl Kind {
             Kind::Turns => "turns",
             Kind::Queue => "queue",
             Kind::Burst => "burst",
+            Kind::Command => "command",
             Kind::Operations => "operations",
         }
     }

@@ -8,6 +8,10 @@ use serde::{Deserialize, Serialize};
 /// Counts by name, those that are not 0.
 pub type Counts = BTreeMap<String, u64>;
 
+/// What the series of a CPU's run queue is called, before the CPU's number: the runnable threads of
+/// the program on it, from sample to sample.
+pub const RUNNABLE_CPU: &str = "runnable_cpu";
+
 /// One run of one arm in one cell: raw, so that every figure can be had again.
 ///
 /// What does not apply to a run is empty or absent; what could not be had is absent too.
@@ -172,6 +176,12 @@ impl Sample {
     /// The run counts: it is no warm-up and was not interrupted.
     pub fn is_measured(&self) -> bool {
         self.round.is_some() && !self.cut_short
+    }
+
+    /// The run queues of the CPUs, by the CPUs' numbers; none if they were not sampled.
+    pub fn run_queues(&self) -> impl Iterator<Item = (usize, &Vec<f64>)> {
+        let number = |name: &str| name.strip_prefix(RUNNABLE_CPU)?.parse().ok();
+        self.series.iter().filter_map(move |(name, queue)| Some((number(name)?, queue)))
     }
 
     /// A figure of its own by name.

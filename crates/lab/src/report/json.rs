@@ -5,6 +5,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+use super::compare::{VerdictRecord, verdict_records};
+use crate::analysis::compare::Judged;
 use crate::analysis::summary::{Block, Row, blocks};
 use crate::record::{Arm, Cell, Header, Params, Plan, Record};
 
@@ -18,6 +20,9 @@ struct Head<'a> {
     cells: &'a [Cell],
     /// For people and scripts; not read back.
     figures: Vec<Figures<'a>>,
+    /// The same, of a comparison.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    verdicts: Vec<VerdictRecord<'a>>,
 }
 
 /// The figures of one arm in one cell.
@@ -41,7 +46,16 @@ struct Figures<'a> {
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write(record: &Record, mut out: impl Write) -> io::Result<()> {
+pub fn write(record: &Record, out: impl Write) -> io::Result<()> {
+    write_judged(record, &[], out)
+}
+
+/// The same with the verdicts on its arms.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_judged(record: &Record, judged: &[Judged], mut out: impl Write) -> io::Result<()> {
     let blocks = blocks(record);
     let rows = blocks.iter().flat_map(|block| block.rows.iter().map(move |row| (block, row)));
     let head = Head {
@@ -50,6 +64,7 @@ pub fn write(record: &Record, mut out: impl Write) -> io::Result<()> {
         arms: &record.arms,
         cells: &record.cells,
         figures: rows.map(|(block, row)| figures(block, row)).collect(),
+        verdicts: verdict_records(judged),
     };
     let head = serde_json::to_string_pretty(&head)?;
     out.write_all(head.trim_end_matches(['\n', '}']).as_bytes())?;

@@ -6,7 +6,7 @@ use super::number::{fixed, show};
 use crate::analysis::summary::{Block, References, Row, blocks_against};
 use crate::experiment::view::View;
 use crate::record::metric::{Better, Metric};
-use crate::record::{Header, Kind, Record};
+use crate::record::{Header, Record};
 
 /// What a reader asked to see.
 #[derive(Clone, Default)]
@@ -35,14 +35,13 @@ pub enum Order {
     Listed,
 }
 
-/// One table: a cell.
+/// One table. Those that follow one another with the same head are laid out as one, so that they
+/// align.
 pub struct Table {
-    /// The kind of its cell: tables of a kind have the same columns.
-    pub kind: Kind,
-    /// The setting in words, and what ratios refer to.
+    /// The setting in words, and what ratios refer to; a line or two.
     pub title: String,
     /// Headings of the columns.
-    pub head: Vec<&'static str>,
+    pub head: Vec<String>,
     /// The first column is a name, the others are numbers.
     pub rows: Vec<Vec<String>>,
     /// Lines below it.
@@ -87,9 +86,11 @@ fn table(mut block: Block, shown: &Shown) -> Table {
         title += &format!("; ratio to {}", reference.name);
     }
     Table {
-        kind: block.cell.kind,
         title,
-        head: std::iter::once("").chain(columns.iter().map(|(head, _)| *head)).collect(),
+        head: std::iter::once("")
+            .chain(columns.iter().map(|(head, _)| *head))
+            .map(str::to_owned)
+            .collect(),
         rows: block.rows.iter().map(row).collect(),
         notes: if shown.events { events(&block) } else { Vec::new() },
     }
@@ -152,18 +153,22 @@ pub fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-fn heading(record: &Record) -> Vec<String> {
+/// Where and how a record was measured.
+pub fn heading(record: &Record) -> Vec<String> {
     let Header { machine, complete, .. } = &record.header;
     let mut run = format!("PAUSE {:.1} ns", machine.pause_ns);
     if let Some(ns) = machine.line_transfer_ns {
         run += &format!(", cache line transfer {ns:.0} ns");
     }
+    run += &format!("; {}", counted(record.plan.rounds as usize, "round"));
     let windows = record.cells.iter().map(|cell| 1e3 * cell.window_s);
     let (least, most) = windows.fold((f64::MAX, 0.0), |(l, m), w| (w.min(l), w.max(m)));
-    let length =
-        if least == most { format!("{most:.0}") } else { format!("{least:.0} to {most:.0}") };
-    let rounds = counted(record.plan.rounds as usize, "round");
-    run += &format!("; {rounds} of {length} ms, seed {}", record.plan.seed);
+    if most > 0.0 && least < most {
+        run += &format!(" of {least:.0} to {most:.0} ms");
+    } else if most > 0.0 {
+        run += &format!(" of {most:.0} ms");
+    }
+    run += &format!(", seed {}", record.plan.seed);
     if !complete {
         run += "; INTERRUPTED, later runs are missing";
     }

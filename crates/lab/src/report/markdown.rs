@@ -10,7 +10,7 @@ pub fn render(page: &Page, command_line: &[String]) -> String {
     let mut text = format!("`{}`\n\n{}\n", command_line.join(" "), page.heading.join("; "));
     for table in &page.tables {
         let grid = grid(&table.head, table.rows.iter(), ASCII_MARKDOWN);
-        text += &format!("\n### {}\n\n{grid}\n", table.title);
+        text += &format!("\n### {}\n\n{grid}\n", table.title.replace('\n', ", "));
         let notes: String = table.notes.iter().map(|line| format!("\n- {line}")).collect();
         if !notes.is_empty() {
             text += &format!("{notes}\n");

@@ -10,11 +10,13 @@
 //! No form knows a metric or a benchmark: [`layout`] makes rows and columns of a record by the
 //! metrics of its cells, and the forms draw them.
 
+pub mod compare;
 pub mod csv;
 pub mod json;
 pub mod layout;
 pub mod markdown;
 pub mod number;
+pub mod others;
 pub mod table;
 
 #[cfg(test)]

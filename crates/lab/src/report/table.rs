@@ -14,8 +14,8 @@ pub fn render(page: &Page) -> String {
     page.heading.iter().for_each(|line| push_wrapped(&mut text, line));
     let mut rest = page.tables.as_slice();
     while let Some(first) = rest.first() {
-        let of_kind = rest.iter().take_while(|table| table.kind == first.kind).count();
-        let (group, others) = rest.split_at(of_kind);
+        let alike = rest.iter().take_while(|table| table.head == first.head).count();
+        let (group, others) = rest.split_at(alike);
         push_group(&mut text, group);
         rest = others;
     }
@@ -35,7 +35,7 @@ fn push_group(text: &mut String, tables: &[Table]) {
     let (head, mut body) = (&lines[0], lines[1..].iter());
     for table in tables {
         text.push('\n');
-        push_wrapped(text, &table.title);
+        table.title.lines().for_each(|line| push_wrapped(text, line));
         push_line(text, head);
         body.by_ref().take(table.rows.len()).for_each(|line| push_line(text, line));
         table.notes.iter().for_each(|line| push_wrapped(text, line));
@@ -67,7 +67,7 @@ pub(super) fn push_wrapped(text: &mut String, paragraph: &str) {
 
 /// A table of rows, the first column flush left and the figures flush right.
 pub(super) fn grid<'a>(
-    head: &[&str],
+    head: &[String],
     rows: impl Iterator<Item = &'a Vec<String>>,
     style: TableStyle,
 ) -> Grid {

@@ -32,6 +32,11 @@ impl Usage {
         Self::of(UsageWho::RUSAGE_SELF)
     }
 
+    /// The use of children of this process that have ended and been waited for.
+    pub fn of_children() -> Self {
+        Self::of(UsageWho::RUSAGE_CHILDREN)
+    }
+
     fn of(who: UsageWho) -> Self {
         let Ok(usage) = getrusage(who) else {
             return Self::default();

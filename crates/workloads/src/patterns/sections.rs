@@ -14,8 +14,10 @@ pub struct SectionsSpec {
     pub threads: usize,
     /// PAUSE units in each section.
     pub load: u32,
-    /// PAUSE units outside after each section.
+    /// PAUSE units outside after each burst.
     pub outside: u32,
+    /// Sections back to back before the thread works outside; at least 1.
+    pub burst: u32,
     /// What holders do now and then.
     pub stall: Option<Stall>,
 }
@@ -86,7 +88,9 @@ impl<L: BenchRwLock> Pattern for Sections<L> {
             if over(did.ops) {
                 return did;
             }
-            K::pause(self.spec.outside);
+            if did.ops.is_multiple_of(u64::from(self.spec.burst)) {
+                K::pause(self.spec.outside);
+            }
         }
     }
 

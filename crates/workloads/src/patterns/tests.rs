@@ -113,7 +113,7 @@ fn a_map_keeps_what_is_written() {
 
 #[test]
 fn holders_stall_and_others_wait() {
-    let spec = SectionsSpec { threads: 3, load: 5, outside: 5, stall: None };
+    let spec = SectionsSpec { threads: 3, load: 5, outside: 5, burst: 2, stall: None };
     works(&Sections::<Good>::new(spec, fault_in), 30);
     let stall = Some(Stall::Sleep { every: 1, ns: 1_000_000 });
     let report = works(&Sections::<Good>::new(SectionsSpec { stall, ..spec }, fault_in), 60);
@@ -129,7 +129,7 @@ fn is_found_out(wrong: impl Fn() -> u64) {
 
 #[test]
 fn a_lock_that_lets_everybody_in_is_found_out() {
-    let spec = SectionsSpec { threads: 4, load: 2_000, outside: 0, stall: None };
+    let spec = SectionsSpec { threads: 4, load: 2_000, outside: 0, burst: 1, stall: None };
     is_found_out(|| round(&Sections::<Broken>::new(spec, fault_in), 50).wrong);
     let guest = GuestSpec { hogs: 3, load: 2_000, ..GUEST };
     is_found_out(|| round(&Guest::<Broken>::new(guest), 50).wrong);
