@@ -1,6 +1,6 @@
-//! Reading files by system calls: the C library's functions are cancellation points, at which a thread of a
-//! C program may end in the middle of a lock operation.
+//! Reading files by system calls, see `syscall`.
 
+use super::syscall::syscall;
 use super::text::Text;
 
 /// An open file.
@@ -15,14 +15,14 @@ impl File {
         let flags = libc::O_RDONLY | libc::O_CLOEXEC;
         let name = name.bytes().as_ptr();
         // SAFETY: the name ends with a zero byte; the flags need no mode.
-        let file = unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, name, flags) };
+        let file = unsafe { syscall!(libc::SYS_openat, libc::AT_FDCWD, name, flags) };
         (file >= 0).then_some(File(file as libc::c_int))
     }
 
     /// Reads some bytes: 0 at the end, `None` for an error.
     pub(super) fn read(&self, into: &mut [u8]) -> Option<usize> {
         // SAFETY: `into` is writable memory of this length.
-        let read = unsafe { libc::syscall(libc::SYS_read, self.0, into.as_mut_ptr(), into.len()) };
+        let read = unsafe { syscall!(libc::SYS_read, self.0, into.as_mut_ptr(), into.len()) };
         usize::try_from(read).ok()
     }
 }
@@ -30,6 +30,6 @@ impl File {
 impl Drop for File {
     fn drop(&mut self) {
         // SAFETY: opened by this value, and nobody else's.
-        unsafe { libc::syscall(libc::SYS_close, self.0) };
+        unsafe { syscall!(libc::SYS_close, self.0) };
     }
 }

@@ -2,6 +2,8 @@
 
 use core::sync::atomic::AtomicU32;
 
+use super::syscall::syscall;
+
 /// Sleeps while `word` holds `value`, until woken or the absolute `CLOCK_MONOTONIC` time
 /// `deadline` (nanoseconds). Returns whether the deadline ended it; any other end, a signal
 /// included, is `false`.
@@ -10,7 +12,7 @@ pub(super) fn wait(word: &AtomicU32, value: u32, deadline: Option<u64>) -> bool 
     let at: *const libc::timespec = at.as_ref().map_or(core::ptr::null(), |t| t);
     // SAFETY: `word` and `at` are valid for the whole call; FUTEX_WAIT_BITSET only reads them.
     let r = unsafe {
-        libc::syscall(
+        syscall!(
             libc::SYS_futex,
             word.as_ptr(),
             libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG,
@@ -20,28 +22,22 @@ pub(super) fn wait(word: &AtomicU32, value: u32, deadline: Option<u64>) -> bool 
             libc::FUTEX_BITSET_MATCH_ANY,
         )
     };
-    r == -1 && errno() == libc::ETIMEDOUT
+    r == -(libc::ETIMEDOUT as isize)
 }
 
 /// Wakes at most one thread that sleeps on `word`.
 pub(super) fn wake_one(word: &AtomicU32) {
     // SAFETY: `word` is valid; FUTEX_WAKE reads nothing through it.
     unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            word.as_ptr(),
-            libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
-            1,
-        );
+        syscall!(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, 1u32,);
     }
 }
 
 /// Sleeps for `ns` nanoseconds, or less if a signal arrives.
 pub(super) fn sleep(ns: u64) {
     let t = timespec(ns);
-    // Not by the C library's function, which is a cancellation point: a lock operation is none.
     // SAFETY: `t` is a valid timespec for the whole call.
-    unsafe { libc::syscall(libc::SYS_nanosleep, &t, core::ptr::null_mut::<libc::timespec>()) };
+    unsafe { syscall!(libc::SYS_nanosleep, &raw const t, core::ptr::null_mut::<libc::timespec>()) };
 }
 
 /// Offers the CPU to another thread.
@@ -55,9 +51,4 @@ fn timespec(ns: u64) -> libc::timespec {
         tv_sec: (ns / 1_000_000_000) as libc::time_t,
         tv_nsec: (ns % 1_000_000_000) as libc::c_long,
     }
-}
-
-fn errno() -> i32 {
-    // SAFETY: __errno_location returns a valid pointer to the thread's errno.
-    unsafe { *libc::__errno_location() }
 }

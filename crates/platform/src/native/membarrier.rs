@@ -32,6 +32,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicU32, AtomicU64, compiler_fence, fence};
 
 use super::hot::HOT;
+use super::syscall::syscall;
 use super::{clock, environment, futex};
 use crate::Heavy;
 
@@ -308,7 +309,7 @@ fn membarrier(command: libc::c_int) -> bool {
         return false;
     }
     // SAFETY: membarrier takes no pointers; an unknown command returns an error.
-    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+    unsafe { syscall!(libc::SYS_membarrier, command, 0u32, 0u32) == 0 }
 }
 
 /// A kernel that refuses, for tests.

@@ -10,6 +10,7 @@
 //! | asymmetric fence | `membarrier` (`membarrier`) | none; full fences where the kernel has none |
 //! | time | clock_gettime, time-stamp counter (`clock`) | counter calibrated to about 1 % |
 
+mod c_library;
 mod clock;
 mod cpu;
 mod environment;
@@ -27,12 +28,15 @@ mod slots;
 mod spin;
 #[cfg(not(miri))]
 mod start;
+mod syscall;
 mod text;
+mod timeout;
 mod tls;
 mod topology;
 
 pub use membarrier::{barrier_in_use, heavy_calls, longest_heavy_call_ns};
 pub use slots::{CAPACITY, SlotHoard, slots_in_use};
+pub use timeout::Timeout;
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{self, Relaxed};

@@ -129,7 +129,7 @@ pub(super) fn tid() -> u32 {
 #[cold]
 fn ask_for_tid() -> u32 {
     // SAFETY: gettid takes nothing.
-    let tid = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
+    let tid = unsafe { super::syscall::syscall!(libc::SYS_gettid) } as u32;
     here(|here| here.tid.set(tid));
     tid
 }

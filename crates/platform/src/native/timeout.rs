@@ -1,9 +1,13 @@
 //! Time-outs as C programs give them: a clock and an absolute time.
+//!
+//! Waits go by the platform's clock. A clock that is set back while one waits prolongs the wait; one that is
+//! set forward is noticed at the deadline as it was.
 
 use core::ffi::c_int;
 
+use super::Native;
+use crate::Platform;
 use libc::{CLOCK_MONOTONIC, CLOCK_REALTIME, EINVAL, clockid_t, timespec};
-use lockwright_platform::{Native, Platform};
 
 const SECOND: i64 = 1_000_000_000;
 
