@@ -10,7 +10,7 @@ set -- "${args[@]}"
 #   tests, tests.rs   test code waits by joining threads
 #   word.rs           passes the caller's ordering through; the caller's site is the one tagged
 #   model.rs, model/  orders of the model checker's own bookkeeping, all SeqCst, never shipped
-mapfile -t all < <(find crates/{locks,platform,preload}/src -name '*.rs' \
+mapfile -t all < <(find crates/{locks,platform,capi,preload}/src -name '*.rs' \
     -not -path '*/tests/*' -not -name 'tests.rs' -not -name '*_tests.rs' \
     -not -path '*/platform/src/word.rs' \
     -not -path '*/model/*' -not -name 'model.rs' | sort)

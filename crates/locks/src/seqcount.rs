@@ -63,6 +63,20 @@ pub struct SeqCount<P: Platform> {
 #[must_use]
 pub struct Start(u64);
 
+impl Start {
+    /// As a number, for callers in other languages.
+    #[inline]
+    pub const fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// From [`to_bits`](Self::to_bits).
+    #[inline]
+    pub const fn from_bits(bits: u64) -> Self {
+        Start(bits)
+    }
+}
+
 /// A writer left its section without ending it: the data may be half of an update.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Broken;
@@ -245,6 +259,18 @@ impl<P: Platform> SeqCount<P> {
         // of the section
         P::fence(Release);
         WriteSection { count: self, before, broken: before & BROKEN }
+    }
+
+    /// Ends a section that was opened and forgotten, for callers that cannot keep it.
+    ///
+    /// # Safety
+    ///
+    /// 1. The caller has the one open section.
+    #[inline]
+    pub unsafe fn end_write(&self) {
+        // Ordering: Relaxed, owner-only (the section is the caller's)
+        let before = self.seq.load(Relaxed) & !WRITING;
+        WriteSection { count: self, before, broken: before & BROKEN }.end();
     }
 
     /// Runs `write` in a section. If it unwinds the counter is broken, see [`WriteSection`].

@@ -1,7 +1,7 @@
 //! A lock of four bytes whose waiters spin while the holder runs, and let it run otherwise.
 //!
 //! *Algorithm*: test and test-and-set; the word holds the holder's CPU, by which a waiter judges
-//! whether it runs (see `Platform::cpu_stamp`). A waiter spins for at most [`SPIN_NS`] at a time,
+//! whether it runs (see `Platform::cpu_stamp`). A waiter spins for at most 20 us at a time,
 //! then yields, then sleeps, longer each time. Nobody is woken: the release is one store.
 //! *Guarantees*: mutual exclusion; the release touches nothing of the lock after its store, so the
 //! next holder may free it; progress of the holder whatever the waiters' number and priority.

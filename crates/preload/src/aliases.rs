@@ -1,5 +1,5 @@
-//! The names with underscores, which the C library has exported since 2.2.5 for libraries that must not take
-//! the plain ones.
+//! The names with underscores, which the C library has exported since 2.2.5 for libraries that
+//! must not take the plain ones.
 
 use core::ffi::{c_int, c_void};
 

@@ -1,9 +1,9 @@
 //! `pthread_cond_*`.
 //!
-//! Four cases, by whose the condition variable is and whose the mutex: ours and ours; ours and the C
-//! library's (a robust one, say), whose waiters are woken and not moved; both the C library's; and one
-//! shared between processes with a mutex of ours, which the C library cannot wait with (see
-//! [`wait_shared`]).
+//! Four cases, by whose the condition variable is and whose the mutex: ours and ours; ours and the
+//! C library's (a robust one, say), whose waiters are woken and not moved; both the C library's;
+//! and one shared between processes with a mutex of ours, which the C library cannot wait with
+//! (see [`wait_shared`]).
 
 use core::cell::Cell;
 use core::ffi::{c_int, c_void};
@@ -12,6 +12,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use libc::{EINVAL, EPERM, ETIMEDOUT, clockid_t, timespec};
 use lockwright_locks::condvar::Foreign;
+use lockwright_locks::mutex::{Atomic, Kernel, Latency};
 use lockwright_locks::ownership::{Entry, Exit};
 use lockwright_platform::Native;
 
@@ -20,8 +21,8 @@ use crate::mutex::{
     export, is_real as mutex_is_real, pthread_mutex_lock, pthread_mutex_unlock, under_policy,
 };
 use crate::objects::{Cond, Mutex};
-use crate::time::Timeout;
 use crate::{real, settings};
+use lockwright_platform::native::Timeout;
 
 fn is_real(cond: &Cond) -> bool {
     cond.is_foreign() || settings::mutex() == settings::mutex::LIBC

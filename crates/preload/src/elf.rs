@@ -1,9 +1,10 @@
-//! Finds functions and variables in the shared objects of the process by reading their symbol tables.
+//! Finds functions and variables in the shared objects of the process by reading their symbol
+//! tables.
 //!
 //! `dlsym` allocates and locks, and before glibc 2.36 returned the oldest version of a name. This
-//! does neither: it takes the version that a program linked today would get. It may be called
-//! at any moment, a lock operation before any constructor included. The list of
-//! objects is read without the dynamic linker's lock: the C library is near its beginning and never leaves.
+//! does neither: it takes the version that a program linked today would get. It may be called at
+//! any moment, a lock operation before any constructor included. The list of objects is read
+//! without the dynamic linker's lock: the C library is near its beginning and never leaves.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr::NonNull;
@@ -53,7 +54,8 @@ const STT_FUNC: u8 = 2;
 /// In a version number: not what programs are linked with any more.
 const HIDDEN: u16 = 0x8000;
 
-/// The function or variable of this name in the first loaded object whose file name begins with `object`.
+/// The function or variable of this name in the first loaded object whose file name begins with
+/// `object`.
 pub fn find(object: &[u8], name: &CStr) -> Option<NonNull<c_void>> {
     // SAFETY: the dynamic linker's list of the objects that it has loaded; it only grows at its end
     // but for objects that are unloaded, of which the C library is none.
@@ -143,7 +145,8 @@ impl Object {
         }
     }
 
-    /// Whether the symbol of this index is the default version of a function or variable of this name.
+    /// Whether the symbol of this index is the default version of a function or variable of this
+    /// name.
     unsafe fn is(&self, index: usize, name: &CStr) -> bool {
         // SAFETY: the caller's index is from the object's hash table, so it is one of its symbols; their names are
         // offsets in its string table.

@@ -3,48 +3,24 @@
 use core::ffi::{c_int, c_void};
 
 use libc::{CLOCK_REALTIME, EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, clockid_t, timespec};
-use lockwright_locks::mutex::{self, Policy, RawMutex};
+use lockwright_locks::mutex::{Atomic, Kernel, Latency, Policy, RawMutex};
 use lockwright_locks::ownership::{Entry, Exit};
 use lockwright_platform::Native;
 
 use crate::objects::Mutex;
-use crate::time::Timeout;
 use crate::{real, settings};
-
-/// A policy that is as another, with an atomic unlock.
-macro_rules! atomic {
-    ($($name:ident: $of:ty),*) => {$(
-        pub struct $name;
-
-        impl Policy for $name {
-            const NAME: &'static str = <$of>::NAME;
-            const ATOMIC_UNLOCK: bool = true;
-            const SLICES: bool = <$of>::SLICES;
-            const SPIN_NS: u64 = <$of>::SPIN_NS;
-            const EAGER_POLLS: u32 = <$of>::EAGER_POLLS;
-            const YIELDS: u32 = <$of>::YIELDS;
-            const HANDOFF_NS: u64 = <$of>::HANDOFF_NS;
-            const SLICE_NS: u64 = <$of>::SLICE_NS;
-            const ROUND_NS: u64 = <$of>::ROUND_NS;
-            const SLICE_MIN_NS: u64 = <$of>::SLICE_MIN_NS;
-            const SLICE_GRACE_NS: u64 = <$of>::SLICE_GRACE_NS;
-            const SLICE_CHECK_MASK: u8 = <$of>::SLICE_CHECK_MASK;
-            const RETAKES: u32 = <$of>::RETAKES;
-        }
-    )*};
-}
-atomic!(AtomicLatency: mutex::Latency, AtomicKernel: mutex::Kernel);
+use lockwright_platform::native::Timeout;
 
 /// Runs `$body` with `$raw` as the mutex's lock under the policy of the process.
 macro_rules! under_policy {
     ($mutex:expr, $raw:ident => $body:expr) => {
         match settings::mutex() {
             settings::mutex::LATENCY => {
-                let $raw = $mutex.as_policy::<$crate::mutex::AtomicLatency>();
+                let $raw = $mutex.as_policy::<Atomic<Latency>>();
                 $body
             }
             settings::mutex::KERNEL => {
-                let $raw = $mutex.as_policy::<$crate::mutex::AtomicKernel>();
+                let $raw = $mutex.as_policy::<Atomic<Kernel>>();
                 $body
             }
             _ => {

@@ -1,8 +1,10 @@
-//! The C library's objects as lockwright uses them: its state lies inside, and says whose they are.
+//! The C library's objects as lockwright uses them: its state lies inside, and says whose they
+//! are.
 //!
-//! An object of zeroes is free. What the C library keeps in the words that tell whose an object
-//! is (kind, shared) stays where it is and as it was set; so an object of its own is told from ours at each call,
-//! also one that a static initialiser made. Sizes and places are those of x86-64 and aarch64, asserted below.
+//! An object of zeroes is free. What the C library keeps in the words that tell whose an object is
+//! (kind, shared) stays where it is and as it was set; so an object of its own is told from ours
+//! at each call, also one that a static initialiser made. Sizes and places are those of x86-64 and
+//! aarch64, asserted below.
 
 use core::mem::offset_of;
 use core::sync::atomic::AtomicU32;
@@ -81,8 +83,8 @@ impl RwLock {
         self.shared.load(Relaxed) != 0
     }
 
-    /// Whether a thread may lock it for reading again while a writer waits: of all kinds but the one
-    /// whose name says otherwise.
+    /// Whether a thread may lock it for reading again while a writer waits: of all kinds but the
+    /// one whose name says otherwise.
     #[inline(always)]
     pub fn prefers_readers(&self) -> bool {
         // Ordering: Relaxed, owner-only (written before the lock is used)

@@ -7,7 +7,7 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering::Relaxed;
 
-use libc::{CLOCK_REALTIME, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, clockid_t, timespec};
+use libc::{CLOCK_REALTIME, EBUSY, EDEADLK, EINVAL, ETIMEDOUT, clockid_t, timespec};
 use lockwright_locks::rwsem::RawRwLock;
 use lockwright_locks::rwsem::count::{READERS, WRITER};
 use lockwright_locks::rwsem::policy::{Policy, V5_11};
@@ -15,8 +15,8 @@ use lockwright_platform::Native;
 
 use crate::mutex::export;
 use crate::objects::RwLock;
-use crate::time::Timeout;
 use crate::{real, settings};
+use lockwright_platform::native::Timeout;
 
 macro_rules! under_policy {
     ($rwlock:expr, $raw:ident => $body:expr) => {
@@ -109,13 +109,11 @@ impl RwLock {
             self.set_writer(0);
             // SAFETY: the caller's contract (1).
             under_policy!(self, raw => unsafe { raw.unlock_write() });
-        } else if self.raw.count() & READERS == 0 || self.raw.count() & WRITER != 0 {
-            // Nobody reads: taking a reader away would break the lock.
-            return EPERM;
-        } else {
+        } else if self.raw.count() & READERS != 0 && self.raw.count() & WRITER == 0 {
             // SAFETY: the caller's contract (1).
             under_policy!(self, raw => unsafe { raw.unlock_read() });
         }
+        // Else nobody reads, and taking a reader away would break the lock. The C library returns 0 too.
         0
     }
 }

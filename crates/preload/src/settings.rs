@@ -1,8 +1,8 @@
 //! What the environment asks for, read once: at the first lock operation, or before `main`.
 //!
-//! `LOCKWRIGHT_POLICY=mutex=latency;rwlock=fair`. A value that makes no sense costs a line on standard
-//! error, and the defaults are used. Each family of locks has a byte that says how its calls go, so
-//! that the usual case is one comparison.
+//! `LOCKWRIGHT_POLICY=mutex=latency;rwlock=fair`. A value that makes no sense costs a line on
+//! standard error, and the defaults are used. Each family of locks has a byte that says how its
+//! calls go, so that the usual case is one comparison.
 
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::Ordering::Relaxed;
@@ -25,7 +25,8 @@ pub mod mutex {
 pub mod rwlock {
     pub const DEFAULT: u8 = 1;
     pub const KERNEL: u8 = 2;
-    /// As the default, without the preference for readers: a thread that reads must not begin to again.
+    /// As the default, without the preference for readers: a thread that reads must not begin to
+    /// again.
     pub const FAIR: u8 = 3;
     pub const LIBC: u8 = 4;
     pub const NAMES: [(&str, u8); 4] =
@@ -45,7 +46,8 @@ pub fn mutex_is_default() -> bool {
     MUTEX.load(Relaxed) == mutex::DEFAULT
 }
 
-/// Where the C library says that the process has one thread (since 2.32), or a place that never does.
+/// Where the C library says that the process has one thread (since 2.32), or a place that never
+/// does.
 static ALONE: AtomicPtr<AtomicU8> = AtomicPtr::new((&raw const NEVER_ALONE).cast_mut());
 static NEVER_ALONE: AtomicU8 = AtomicU8::new(0);
 

@@ -25,6 +25,7 @@ conformance! {
     cancel;
     c11;
     early_and_late;
+    errno;
     forks;
     signals;
     cxx;

@@ -46,7 +46,7 @@ mod requeue;
 mod slow;
 mod spin;
 
-pub use policy::{Fair, Kernel, Latency, NEVER, Policy, Slice, SliceAtomic};
+pub use policy::{Atomic, Fair, Kernel, Latency, NEVER, Policy, Slice, SliceAtomic};
 pub(crate) use requeue::note_address;
 
 use core::marker::PhantomData;

@@ -117,8 +117,34 @@ impl Policy for Latency {
     const SLICE_CHECK_MASK: u8 = 15;
 }
 
-/// The default with an atomic unlock, for locks that may be freed under their own lock (C, raw
-/// pointers).
+/// Another policy with an atomic unlock, for locks that may be freed under their own lock (C, raw
+/// pointers). The words mean the same under all of these.
+#[derive(Copy, Clone, Debug)]
+pub struct Atomic<W: Policy>(core::marker::PhantomData<W>);
+
+impl<W: Policy> Policy for Atomic<W> {
+    const NAME: &'static str = W::NAME;
+    const ATOMIC_UNLOCK: bool = true;
+    const FAIR_UNLOCK: bool = W::FAIR_UNLOCK;
+    const SLICES: bool = W::SLICES;
+    const SPIN_NS: u64 = W::SPIN_NS;
+    const UNTIL_RESCHED: bool = W::UNTIL_RESCHED;
+    const EAGER_POLLS: u32 = W::EAGER_POLLS;
+    const YIELDS: u32 = W::YIELDS;
+    const HANDOFF_NS: u64 = W::HANDOFF_NS;
+    const SLICE_NS: u64 = W::SLICE_NS;
+    const ROUND_NS: u64 = W::ROUND_NS;
+    const SLICE_MIN_NS: u64 = W::SLICE_MIN_NS;
+    const SLICE_GRACE_NS: u64 = W::SLICE_GRACE_NS;
+    const SLICE_CHECK_MASK: u8 = W::SLICE_CHECK_MASK;
+    const RETAKES: u32 = W::RETAKES;
+    const POLITE_LINES: u32 = W::POLITE_LINES;
+    const DOZE_NS: u64 = W::DOZE_NS;
+    const LURK_NS: u64 = W::LURK_NS;
+    const LURK_LINES: u32 = W::LURK_LINES;
+}
+
+/// The default with an atomic unlock.
 #[derive(Copy, Clone, Debug)]
 pub struct SliceAtomic;
 
