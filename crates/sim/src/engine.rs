@@ -11,18 +11,19 @@
 mod acts;
 mod audit;
 mod governor;
+mod queue;
 mod scheduler;
 mod turn;
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 use lockwright_platform::COUNTERS;
 
+use queue::{Queue, What};
 pub(crate) use turn::Turn;
 
 use crate::layout::{Layout, Ps};
-use crate::lines::Lines;
+use crate::lines::{Access, Lines};
 
 /// Why a thread was resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +71,6 @@ pub(crate) struct Watch {
 }
 
 pub(crate) struct Thread {
-    turn: Turn,
     state: State,
     cpu: u16,
     pinned: bool,
@@ -79,9 +79,12 @@ pub(crate) struct Thread {
     pub token: bool,
     /// What it waits for; if it sleeps, only the deadline.
     watch: Watch,
-    /// When the first `Alarm` event queued for it comes.
+    /// When the first `Alarm` event queued for it comes, and the first `Slice` event.
     alarm: Ps,
+    slice: Ps,
     why: Why,
+    /// A request that is on its way to its line's home.
+    sent: Option<(u32, Access)>,
     /// Spinners to tell when it leaves its CPU.
     watchers: Vec<u16>,
     /// Inside a lock operation.
@@ -106,7 +109,6 @@ pub(crate) struct Thread {
 impl Thread {
     fn new(cpu: usize, pinned: bool) -> Self {
         Thread {
-            turn: Turn::default(),
             state: State::Parked(false),
             cpu: cpu as u16,
             pinned,
@@ -114,7 +116,9 @@ impl Thread {
             token: false,
             watch: Watch::default(),
             alarm: Ps::MAX,
+            slice: Ps::MAX,
             why: Why::Done,
+            sent: None,
             watchers: Vec::new(),
             inside: false,
             shields: 0,
@@ -157,26 +161,6 @@ struct Cpu {
     governor: governor::Governor,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
-    /// The thread goes on.
-    Resume,
-    /// A sleeper's or spinner's time may be over. Not void in another epoch: nearly all waits end
-    /// before their deadlines, and the queue would be full of those.
-    Alarm,
-    /// A spinner's slice is over.
-    Slice,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Event {
-    at: Ps,
-    seq: u64,
-    thread: u16,
-    epoch: u32,
-    what: What,
-}
-
 /// Operations between two audits.
 const AUDIT: u64 = 1 << 14;
 
@@ -192,11 +176,14 @@ pub(crate) struct Engine {
     pub stop: fn() -> bool,
     pub rng: fastrand::Rng,
     pub threads: Vec<Thread>,
+    /// What each of them polls.
+    turns: Vec<Turn>,
     cpus: Vec<Cpu>,
-    events: BinaryHeap<Reverse<Event>>,
-    seq: u64,
-    /// The thread whose code runs.
+    events: Queue,
+    /// The thread whose code runs, its CPU and its core.
     pub current: u16,
+    cpu: u16,
+    core: u16,
     /// When the next heavy fence can begin.
     fence_free: Ps,
     queued: usize,
@@ -264,11 +251,13 @@ impl Engine {
             stop: || false,
             rng,
             threads: Vec::new(),
+            turns: Vec::new(),
             idle_cpus: cpus.len(),
             cpus,
-            events: BinaryHeap::new(),
-            seq: 0,
+            events: Queue::new(),
             current: 0,
+            cpu: 0,
+            core: 0,
             fence_free: 0,
             queued: 0,
             parked: 0,
@@ -296,6 +285,7 @@ impl Engine {
         let id = self.threads.len() as u16;
         let watch = Watch { deadline: Some(at), ..Watch::default() };
         self.threads.push(Thread { watch, ..Thread::new(cpu, pinned) });
+        self.turns.push(Turn::default());
         self.set_alarm(id);
     }
 
@@ -304,11 +294,11 @@ impl Engine {
     }
 
     pub fn turn(&mut self) -> &mut Turn {
-        &mut self.me().turn
+        &mut self.turns[usize::from(self.current)]
     }
 
     pub fn cpu(&self) -> u16 {
-        self.threads[usize::from(self.current)].cpu
+        self.cpu
     }
 
     pub fn stamp(&self, cpu: u16) -> u32 {
@@ -336,9 +326,8 @@ impl Engine {
     }
 
     fn push(&mut self, at: Ps, thread: u16, what: What) {
-        self.seq += 1;
         let epoch = self.threads[usize::from(thread)].epoch;
-        self.events.push(Reverse(Event { at, seq: self.seq, thread, epoch, what }));
+        self.events.push(at, thread, epoch, what);
     }
 
     /// Sees to it that a thread that begins to wait is told when its deadline has come.
@@ -350,6 +339,33 @@ impl Engine {
             t.alarm = at;
             self.push(at, thread, What::Alarm);
         }
+    }
+
+    /// Sees to it that a spinner looks at `at` whether its slice is over.
+    fn set_slice(&mut self, thread: u16, at: Ps) {
+        let t = &mut self.threads[usize::from(thread)];
+        if at < t.slice {
+            t.slice = at;
+            self.push(at, thread, What::Slice);
+        }
+    }
+
+    /// Whether the thread spins and has to give way; if its slice ends later, it looks again then.
+    fn is_over(&mut self, thread: u16, at: Ps) -> bool {
+        let t = &mut self.threads[usize::from(thread)];
+        if t.slice != at {
+            return false;
+        }
+        t.slice = Ps::MAX;
+        if t.state != State::Spinning {
+            return false;
+        }
+        let cpu = &self.cpus[usize::from(t.cpu)];
+        let (waited_for, slice_end) = (!cpu.queue.is_empty(), cpu.slice_end);
+        if waited_for && at < slice_end {
+            self.set_slice(thread, slice_end);
+        }
+        waited_for && at >= slice_end
     }
 
     /// Whether the thread is one whose deadline has come; if it comes later, it is told then.
@@ -381,7 +397,7 @@ impl Engine {
     /// who waits for what.
     pub fn next(&mut self) -> Result<Next, String> {
         loop {
-            let Some(Reverse(event)) = self.events.pop() else {
+            let Some(event) = self.events.pop() else {
                 return if self.done == self.threads.len() {
                     Ok(Next::End)
                 } else {
@@ -389,11 +405,12 @@ impl Engine {
                     Err(format!("nobody can go on: {}", self.waiters()))
                 };
             };
-            if event.what == What::Alarm {
-                if !self.rings(event.thread, event.at) {
-                    continue;
-                }
-            } else if self.threads[usize::from(event.thread)].epoch != event.epoch {
+            let holds = match event.what {
+                What::Resume => self.threads[usize::from(event.thread)].epoch == event.epoch,
+                What::Alarm => self.rings(event.thread, event.at),
+                What::Slice => self.is_over(event.thread, event.at),
+            };
+            if !holds {
                 continue;
             }
             if event.at < self.now {
@@ -426,6 +443,13 @@ impl Engine {
                         continue;
                     }
                     self.current = id;
+                    self.cpu = self.threads[usize::from(id)].cpu;
+                    self.core = self.layout.core(usize::from(self.cpu)) as u16;
+                    if let Some((line, access)) = self.me().sent.take()
+                        && self.serve(line, access)
+                    {
+                        continue;
+                    }
                     self.hash = (self.hash ^ self.now ^ u64::from(id) << 48)
                         .wrapping_mul(0x0000_0100_0000_01b3);
                     return Ok(Next::Thread(id));
@@ -437,7 +461,7 @@ impl Engine {
                     self.unwatch(id, None);
                     self.go_on(id, Why::Deadline, self.now);
                 }
-                (What::Slice, State::Spinning) if self.is_wanted(id, self.now) => {
+                (What::Slice, State::Spinning) => {
                     let t = &mut self.threads[usize::from(id)];
                     if t.watch.resched {
                         self.unwatch(id, None);

@@ -290,19 +290,19 @@ impl Layout {
         cluster % (self.clusters() / self.nodes)
     }
 
-    /// All other CPUs, nearest first.
+    /// All other CPUs, nearest first: whole cores before a busy one's sibling, then from the next number on.
     pub fn neighbours(&self, cpu: usize) -> Vec<u16> {
-        let mut others: Vec<_> = (0..self.cpus).filter(|&other| other != cpu).collect();
-        // A whole core is better than a busy one's sibling, then the nearest.
-        others.sort_by_key(|&other| {
-            let (a, b) = (self.core(cpu), self.core(other));
-            (
-                self.distance(a, b).max(Distance::Cluster),
-                a == b,
-                (other + self.cpus - cpu) % self.cpus,
-            )
-        });
-        others.into_iter().map(|cpu| cpu as u16).collect()
+        let core = self.core(cpu);
+        let mut at = [const { Vec::new() }; Distance::ALL.len() + 1];
+        for other in (1..self.cpus).map(|step| (cpu + step) % self.cpus) {
+            let group = match self.distance(core, self.core(other)) {
+                Distance::Sibling => Distance::Cluster as usize,
+                Distance::Cluster => Distance::Sibling as usize,
+                far => far as usize,
+            };
+            at[group].push(other as u16);
+        }
+        at.concat()
     }
 }
 

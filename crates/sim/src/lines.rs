@@ -21,32 +21,50 @@ use rustc_hash::FxHashMap;
 use crate::layout::{Distance, Layout, Ps};
 use crate::machine::MAX_CPUS;
 
-/// A set of cores.
-#[derive(Clone, Default)]
+/// A set of cores: a few by number, more as bits.
+#[derive(Default)]
 struct Cores {
-    bits: [u64; MAX_CPUS / 64],
     count: u32,
+    few: [u16; FEW],
+    many: Option<Box<[u64; MAX_CPUS / 64]>>,
     /// Clusters that have a core in the set.
     clusters: u128,
 }
 
+const FEW: usize = 6;
+
 impl Cores {
     fn has(&self, core: usize) -> bool {
-        self.bits[core / 64] >> (core % 64) & 1 != 0
+        match &self.many {
+            Some(bits) if self.count as usize > FEW => bits[core / 64] >> (core % 64) & 1 != 0,
+            _ => self.few.iter().take(self.count as usize).any(|&one| usize::from(one) == core),
+        }
     }
 
     fn add(&mut self, core: usize, cluster: usize) {
-        if !self.has(core) {
-            self.bits[core / 64] |= 1 << (core % 64);
-            self.count += 1;
-            self.clusters |= 1 << cluster;
+        if self.has(core) {
+            return;
         }
+        let count = self.count as usize;
+        if count < FEW {
+            self.few[count] = core as u16;
+        } else {
+            let bits = self.many.get_or_insert_default();
+            if count == FEW {
+                // Their memory may have been used before.
+                **bits = [0; MAX_CPUS / 64];
+                let few = self.few.into_iter().map(usize::from);
+                few.for_each(|core| bits[core / 64] |= 1 << (core % 64));
+            }
+            bits[core / 64] |= 1 << (core % 64);
+        }
+        self.count += 1;
+        self.clusters |= 1 << cluster;
     }
 
     fn clear(&mut self) {
-        if self.count > 0 {
-            *self = Cores::default();
-        }
+        self.count = 0;
+        self.clusters = 0;
     }
 
     fn clusters(&self) -> impl Iterator<Item = usize> {
@@ -87,15 +105,17 @@ impl Tenure {
 /// Owners before the last whose time is not over, or has not begun, in the order of their times.
 struct Earlier {
     tenures: VecDeque<Tenure>,
-    /// How many there are of the cores that have this number modulo 64: nearly always none.
-    of: [u16; 64],
+    /// How many there are of the cores that have this number modulo 64, 255 of 255 and more: nearly always
+    /// none.
+    of: [u8; 64],
 }
 
 impl Earlier {
     const NONE: Earlier = Earlier { tenures: VecDeque::new(), of: [0; 64] };
 
     fn push(&mut self, tenure: Tenure) {
-        self.of[usize::from(tenure.core) % 64] += 1;
+        let of = &mut self.of[usize::from(tenure.core) % 64];
+        *of = of.saturating_add(1);
         self.tenures.push_back(tenure);
     }
 
@@ -103,14 +123,15 @@ impl Earlier {
         while let Some(first) = self.tenures.front()
             && first.until <= now
         {
-            self.of[usize::from(first.core) % 64] -= 1;
+            let of = &mut self.of[usize::from(first.core) % 64];
+            *of -= u8::from(*of < u8::MAX);
             self.tenures.pop_front();
         }
     }
 
     /// As [`Tenure::begins`], if one of them is the core's.
     fn begins(&mut self, core: usize, access: Access, takes: Ps, now: Ps) -> Option<Ps> {
-        if self.of[core % 64] == 0 {
+        if self.tenures.is_empty() || self.of[core % 64] == 0 {
             return None;
         }
         let mut own = self.tenures.iter_mut().filter(|tenure| usize::from(tenure.core) == core);
@@ -251,8 +272,18 @@ impl Lines {
         self.lines[line as usize].watchers.retain(|&other| other != thread);
     }
 
+    pub fn is_watched(&self, line: u32) -> bool {
+        !self.lines[line as usize].watchers.is_empty()
+    }
+
     pub fn take_watchers(&mut self, line: u32) -> Vec<u16> {
         std::mem::take(&mut self.lines[line as usize].watchers)
+    }
+
+    /// The memory of a list that was taken and is done with.
+    pub fn give_back(&mut self, line: u32, mut watchers: Vec<u16>) {
+        watchers.clear();
+        self.lines[line as usize].watchers = watchers;
     }
 
     /// A write takes effect; those who sleep on the line must be told.
@@ -291,11 +322,11 @@ impl Lines {
             }
             return Request::Arrives(now);
         };
-        let nearest = line.nearest(layout, usize::from(owner.core), core);
-        let route = line.route(layout, rng, nearest, core);
+        let ask = line.ask(layout, usize::from(owner.core), core);
+        let ask = line.scaled(layout, rng, core, ask);
         let (loser, when) = line.lost;
         let again = usize::from(loser) == core && (when..when + layout.flush_after).contains(&now);
-        Request::Arrives(now + route.ask + if again { layout.flush } else { 0 })
+        Request::Arrives(now + ask + if again { layout.flush } else { 0 })
     }
 
     /// When an access ends that has at `there` what it needs.
@@ -378,22 +409,25 @@ impl Line {
 
     /// When an access issued `now` begins, if the core has of the line what that needs.
     fn begins(&mut self, layout: &Layout, core: usize, access: Access, now: Ps) -> Option<Ps> {
-        self.earlier.forget_until(now);
-        if self.dropped <= now {
-            self.former.clear();
-        }
         let takes = access.takes(layout);
-        let earlier = self.earlier.begins(core, access, takes, now);
-        if earlier.is_some() {
-            return earlier;
+        let copies = self.sharers.count;
+        if let Some(owner) = &mut self.owner
+            && usize::from(owner.core) == core
+            && now >= owner.from
+            && (access == Access::Load || copies == 0 || copies == 1 && self.sharers.has(core))
+        {
+            return owner.begins(access, takes, now);
         }
-        let copied = self.sharers.has(core);
-        if access == Access::Load && (copied || self.former.has(core)) {
+        if access == Access::Load && copies > 0 && self.sharers.has(core) {
             return Some(now);
         }
-        let shared = self.sharers.count > u32::from(copied);
-        let owner = self.owner.as_mut().filter(|owner| usize::from(owner.core) == core)?;
-        if access != Access::Load && shared { None } else { owner.begins(access, takes, now) }
+        if self.dropped <= now {
+            self.former.clear();
+        } else if access == Access::Load && self.former.has(core) {
+            return Some(now);
+        }
+        self.earlier.forget_until(now);
+        self.earlier.begins(core, access, takes, now)
     }
 
     /// Until when a request that is `way` from there finds it with the owner. One that waits for
@@ -420,8 +454,35 @@ impl Line {
         source
     }
 
-    /// The legs of a transfer to a core, shorter or longer by the core's own distance from the line's
-    /// home, and by chance.
+    /// What the first leg of a transfer to a core takes: to its cluster's cache, if one of that has the
+    /// line, or else to the home.
+    fn ask(&self, layout: &Layout, owner: usize, core: usize) -> Ps {
+        let own = layout.cluster(core);
+        if owner == core {
+            layout.latency[Distance::Sibling as usize] / 3
+        } else if layout.cluster(owner) == own || self.sharers.clusters >> own & 1 != 0 {
+            layout.latency[Distance::Cluster as usize] / 3
+        } else {
+            layout.leg(layout.node(core), usize::from(self.home))
+        }
+    }
+
+    /// How much longer or shorter, in 1/2^20, ways are for a core, by its own distance from the line's home,
+    /// and by chance.
+    fn share(&self, layout: &Layout, rng: &mut fastrand::Rng, core: usize) -> u64 {
+        // Any fixed place between nearest and furthest will do.
+        let place = (self.number << 16 | core as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
+        let share = 1024 - layout.spread + layout.spread * place / 512;
+        // One of twice the jitter and one.
+        let jitter = (rng.u64(..) >> 32) * (2 * layout.jitter + 1) >> 32;
+        share * (1024 - layout.jitter + jitter)
+    }
+
+    fn scaled(&self, layout: &Layout, rng: &mut fastrand::Rng, core: usize, leg: Ps) -> Ps {
+        leg * self.share(layout, rng, core) >> 20
+    }
+
+    /// The legs of a transfer to a core.
     fn route(
         &self,
         layout: &Layout,
@@ -429,13 +490,10 @@ impl Line {
         source: Source,
         core: usize,
     ) -> Route {
-        // Any fixed place between nearest and furthest will do.
-        let place = (self.number << 16 | core as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
-        let share = 1024 - layout.spread + layout.spread * place / 512;
-        let jitter = rng.u64(1024 - layout.jitter..=1024 + layout.jitter);
-        let scaled = |leg: Ps| leg * share / 1024 * jitter / 1024;
+        let share = self.share(layout, rng, core);
+        let scaled = |leg: Ps| leg * share >> 20;
         if source.distance <= Distance::Cluster {
-            let leg = scaled(layout.latency[source.distance as usize]) / 3;
+            let leg = scaled(layout.latency[source.distance as usize] / 3);
             return Route { ask: leg, forward: leg, send: leg };
         }
         let (here, home) = (layout.node(core), usize::from(self.home));
@@ -496,7 +554,8 @@ impl Line {
         let source = self.furthest(layout, usize::from(owner.core), core, others > 0);
         let route = self.route(layout, rng, source, core);
         let leaves = if self.sharers.count > 0 {
-            self.former = std::mem::take(&mut self.sharers);
+            std::mem::swap(&mut self.former, &mut self.sharers);
+            self.sharers.clear();
             self.dropped = now.max(self.reads_done) + route.forward;
             self.dropped
         } else {

@@ -120,18 +120,69 @@ pub(crate) fn step(f: impl FnOnce(&mut Engine) -> bool) {
     }
 }
 
-/// An access by the running thread, up to when it takes effect, and its line. `None`: no machine runs on
-/// this OS thread, and words are words, for set-up and checks.
-fn touch(address: usize, access: Access) -> Option<u32> {
-    let issue = |engine: &mut Option<Box<Engine>>| Some(engine.as_mut()?.issue(address, access));
-    let (line, suspend, sent) = ENGINE.with_borrow_mut(issue)?;
-    if suspend {
+/// An access by the running thread, of which `effect` is what happens at the instant when it ends. Where no
+/// machine runs on this OS thread words are words, for set-up and checks.
+///
+/// Nearly all accesses end before anything else is due: those take one borrow of the engine.
+fn access<R>(address: usize, access: Access, effect: impl Effect<R>) -> R {
+    let mut left = Some(effect);
+    let mut apply = |engine: Option<(&mut Engine, u32)>| {
+        left.take().map(|effect| effect.apply(engine)).expect("an access takes effect once")
+    };
+    let begun = ENGINE.with_borrow_mut(|engine| {
+        let Some(engine) = engine else { return Ok(apply(None)) };
+        let (line, suspend) = engine.issue(address, access);
+        if suspend { Err(line) } else { Ok(apply(Some((engine, line)))) }
+    });
+    begun.unwrap_or_else(|line| {
         fiber::suspend();
+        with(|engine| apply(Some((engine, line))))
+    })
+}
+
+/// What happens to a word, and what the machine is told of it.
+trait Effect<R> {
+    fn apply(self, engine: Option<(&mut Engine, u32)>) -> R;
+}
+
+/// A load.
+struct Read<'a, T: Scalar>(&'a SimWord<T>, Ordering);
+
+impl<T: Scalar> Effect<T> for Read<'_, T> {
+    fn apply(self, engine: Option<(&mut Engine, u32)>) -> T {
+        let value = self.0.0.load(self.1);
+        if let Some((engine, _)) = engine {
+            engine.turn().note(self.0.address(), value.widen());
+        }
+        value
     }
-    if sent {
-        step(|engine| engine.serve(line, access));
+}
+
+/// Anything that may change the word.
+struct Change<'a, T: Scalar, F>(&'a T::Native, F);
+
+impl<T: Scalar, R, F: FnOnce(&T::Native) -> R> Effect<R> for Change<'_, T, F> {
+    fn apply(self, engine: Option<(&mut Engine, u32)>) -> R {
+        let result = (self.1)(self.0);
+        if let Some((engine, line)) = engine {
+            engine.turn().spoil();
+            // Apart, for the audit holds the one against the other.
+            engine.lines.note_write(line);
+            engine.written(line);
+        }
+        result
     }
-    Some(line)
+}
+
+/// An access that has no effect but the time it takes.
+struct Nothing;
+
+impl Effect<()> for Nothing {
+    fn apply(self, _: Option<(&mut Engine, u32)>) {}
+}
+
+fn touch(address: usize) {
+    access(address, Access::Rmw, Nothing);
 }
 
 /// Lets the running thread stand still for as long as the engine says; why it goes on.
@@ -151,18 +202,8 @@ impl<T: Scalar> SimWord<T> {
         std::ptr::from_ref(self).addr()
     }
 
-    fn changed<R>(&self, access: Access, f: impl FnOnce(&T::Native) -> R) -> R {
-        let line = touch(self.address(), access);
-        let result = f(&self.0);
-        if let Some(line) = line {
-            with(|engine| {
-                engine.turn().spoil();
-                // Apart, for the audit holds the one against the other.
-                engine.lines.note_write(line);
-                engine.written(line);
-            });
-        }
-        result
+    fn changed<R>(&self, how: Access, f: impl FnOnce(&T::Native) -> R) -> R {
+        access(self.address(), how, Change::<T, _>(&self.0, f))
     }
 }
 
@@ -180,12 +221,7 @@ unsafe impl<T: Scalar> Word<T> for SimWord<T> {
         SimWord(Word::new(value))
     }
     fn load(&self, order: Ordering) -> T {
-        let line = touch(self.address(), Access::Load);
-        let value = self.0.load(order);
-        if line.is_some() {
-            with(|engine| engine.turn().note(self.address(), value.widen()));
-        }
-        value
+        access(self.address(), Access::Load, Read(self, order))
     }
     fn store(&self, value: T, order: Ordering) {
         self.changed(Access::Store, |word| word.store(value, order));
@@ -344,7 +380,7 @@ unsafe impl Platform for Sim {
     }
 
     fn park(me: &Me<Self>, deadline: Option<u64>) -> Wake {
-        touch(token(me.slot()), Access::Rmw);
+        touch(token(me.slot()));
         // On its way to sleep a thread can still be told to stay.
         step(|engine| engine.spend(engine.layout.switch / 2));
         let why = wait(|engine| engine.park(true, deadline.map(|ns| ns.saturating_mul(NS))));
@@ -356,7 +392,7 @@ unsafe impl Platform for Sim {
     }
 
     fn unpark(slot: Slot) -> bool {
-        touch(token(slot), Access::Rmw);
+        touch(token(slot));
         let (slept, suspend) = with(|engine| engine.unpark(index(slot)));
         if suspend {
             fiber::suspend();

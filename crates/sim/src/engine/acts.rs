@@ -1,20 +1,24 @@
 //! What the running thread does: accesses, waits, sleeps. Where a function returns a `bool`, `true` says
 //! that the thread must suspend itself.
 
-use std::cmp::Reverse;
-
-use super::{Engine, State, Watch, What, Why};
+use super::{Engine, State, Watch, Why};
 use crate::layout::Ps;
 use crate::lines::{Access, Request};
 
 impl Engine {
     /// Goes on at `at`.
     pub fn until(&mut self, at: Ps) -> bool {
-        let at = self.ticked(self.cpu(), self.now, at);
-        let due = self.events.peek().map_or(self.limit, |Reverse(next)| next.at.min(self.limit));
+        let cpu = &self.cpus[usize::from(self.cpu)];
+        let at = match at < cpu.next_tick && cpu.interrupts == 0 {
+            true => at,
+            false => self.ticked(self.cpu, self.now, at),
+        };
+        let cpu = &self.cpus[usize::from(self.cpu)];
+        let wanted = at >= cpu.slice_end && self.is_due(self.current, at);
         self.acts += 1;
         // One that runs alone makes no events, and must come to the audit too.
-        if at < due && self.acts < self.audit_at && !self.is_due(self.current, at) {
+        let due = self.events.due().min(self.limit);
+        if at < due && self.acts < self.audit_at && !wanted {
             self.now = at;
             return false;
         }
@@ -28,8 +32,9 @@ impl Engine {
     /// What fences have cost the CPU since it last did something is added. Each timer interrupt that comes
     /// meanwhile takes its time; those of the time before are over, but the last.
     fn ticked(&mut self, cpu: u16, from: Ps, at: Ps) -> Ps {
-        let at = at + std::mem::take(&mut self.cpus[usize::from(cpu)].interrupts);
-        let next = self.cpus[usize::from(cpu)].next_tick;
+        let of_cpu = &mut self.cpus[usize::from(cpu)];
+        let at = at + std::mem::take(&mut of_cpu.interrupts);
+        let next = of_cpu.next_tick;
         if at < next {
             return at;
         }
@@ -60,7 +65,8 @@ impl Engine {
     /// same, and threads do not fall into step. Measured: nine of ten turns of an uncontended loop
     /// are within 5 %; more is for what other code there would be.
     pub fn about(&mut self, time: Ps) -> Ps {
-        time * self.rng.u64(768..=1280) / 1024
+        // A range of 2^9.
+        time * (768 + (self.rng.u64(..) >> 55)) / 1024
     }
 
     /// The kernel's `membarrier`: one call at a time on the whole machine; an interrupt to each CPU that
@@ -90,28 +96,38 @@ impl Engine {
         if self.rng.u64(..1024) == 0 { self.layout.hitch } else { 0 }
     }
 
-    /// Begins an access: to which line, whether the thread must suspend itself, and whether its request
-    /// must be [served](Self::serve) then.
-    pub fn issue(&mut self, address: usize, access: Access) -> (u32, bool, bool) {
+    /// Begins an access: to which line, and whether the thread must suspend itself until it ends.
+    pub fn issue(&mut self, address: usize, access: Access) -> (u32, bool) {
         let line = self.lines.of(address);
-        let core = self.layout.core(usize::from(self.cpu()));
+        let core = usize::from(self.core);
         let begun = self.now + self.about(self.layout.path);
         match self.lines.request(&self.layout, &mut self.rng, line, core, access, begun) {
-            Request::Served(at) => (line, self.until(at), false),
-            Request::Arrives(at) => (line, self.until(at), true),
+            Request::Served(at) => (line, self.until(at)),
+            Request::Arrives(at) => {
+                if self.until(at) {
+                    // Its request is served when it arrives, which needs none of the thread's code.
+                    self.me().sent = Some((line, access));
+                    return (line, true);
+                }
+                (line, self.serve(line, access))
+            }
         }
     }
 
     /// The running thread's request has arrived. True: the thread must suspend itself.
-    pub fn serve(&mut self, line: u32, access: Access) -> bool {
-        let core = self.layout.core(usize::from(self.cpu()));
+    pub(super) fn serve(&mut self, line: u32, access: Access) -> bool {
+        let core = usize::from(self.core);
         let at = self.lines.access(&self.layout, &mut self.rng, line, core, access, self.now);
         self.until(at)
     }
 
     /// After a write by the running thread: those who spin on the line fetch it again.
     pub fn written(&mut self, line: u32) {
-        for thread in self.lines.take_watchers(line) {
+        if !self.lines.is_watched(line) {
+            return;
+        }
+        let watchers = self.lines.take_watchers(line);
+        for &thread in &watchers {
             self.unwatch(thread, Some(line));
             let (cpu, pace) = {
                 let spinner = &self.threads[usize::from(thread)];
@@ -124,6 +140,8 @@ impl Engine {
                 self.lines.access(&self.layout, &mut self.rng, line, core, Access::Load, looks);
             self.go_on(thread, Why::Line, at);
         }
+        // Nobody began to watch meanwhile: no thread ran.
+        self.lines.give_back(line, watchers);
     }
 
     /// Takes a spinner off every list but that of `line`, whose list is taken already.
@@ -191,7 +209,7 @@ impl Engine {
         let cpu = &self.cpus[usize::from(self.cpu())];
         let slice_end = cpu.slice_end.max(self.now);
         if !cpu.queue.is_empty() {
-            self.push(slice_end, me, What::Slice);
+            self.set_slice(me, slice_end);
         }
         None
     }

@@ -12,7 +12,7 @@
 //! `tests/scheduler.rs` and `tests/spawn.rs`.
 
 use super::governor::Depth;
-use super::{Engine, State, Thread, What, Why};
+use super::{Engine, State, Thread, Turn, Why};
 use crate::layout::{Distance, Ps};
 use crate::lines::{Access, Request};
 
@@ -221,7 +221,7 @@ impl Engine {
             // A spinner there has to learn that somebody waits for its CPU.
             if self.threads[usize::from(current)].state == State::Spinning {
                 let at = self.cpus[cpu].slice_end.max(self.now);
-                self.push(at, current, What::Slice);
+                self.set_slice(current, at);
             }
             return;
         }
@@ -273,9 +273,11 @@ impl Engine {
             None => {
                 let id = u16::try_from(self.threads.len()).ok().filter(|&id| id < u16::MAX);
                 self.threads.push(Thread::new(cpu, false));
+                self.turns.push(Turn::default());
                 id.expect("at most 65,535 threads at a time")
             }
         };
+        self.turns[usize::from(thread)] = Turn::default();
         let t = &mut self.threads[usize::from(thread)];
         *t = Thread {
             state: State::Ready(Why::Done),

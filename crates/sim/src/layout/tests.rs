@@ -86,3 +86,17 @@ fn numbers_may_go_round_the_nodes() {
     assert_eq!(l.order(Placement::Filled)[..3], [0, 2, 4]);
     assert_eq!(l.order(Placement::Spread)[..3], [0, 1, 2]);
 }
+
+#[test]
+fn neighbours_are_all_others_nearest_first() {
+    let l = layout("epyc-7551-2s");
+    let neighbours = l.neighbours(5);
+    let mut sorted = neighbours.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, (0..128).filter(|&cpu| cpu != 5).collect::<Vec<_>>());
+    // Its cluster from the next number on, its own sibling, the other cluster of the node.
+    assert_eq!(neighbours[..8], [6, 7, 68, 70, 71, 4, 69, 64]);
+    let ways = neighbours.iter().map(|&cpu| l.distance(5, l.core(usize::from(cpu))));
+    let ways: Vec<_> = ways.map(|way| way.max(Distance::Cluster)).collect();
+    assert!(ways.is_sorted(), "{ways:?}");
+}
