@@ -33,7 +33,7 @@ from orderings import File
 from rustscan import FENCES
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-FILES = ["crates/locks/src/osq.rs", "crates/locks/src/mutex.rs", "crates/locks/src/mutex/*.rs",
+FILES = ["crates/locks/src/mcs.rs", "crates/locks/src/osq.rs", "crates/locks/src/mutex/*.rs",
          "crates/locks/src/biased/*.rs", "crates/locks/src/seq*.rs", "crates/locks/src/record.rs",
          "crates/locks/src/record/*.rs", "crates/locks/src/rwsem/*.rs", "crates/locks/src/condvar.rs",
          "crates/locks/src/spinlock.rs"]

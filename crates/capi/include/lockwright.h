@@ -63,14 +63,14 @@
 #define LW_POLICY_FAIR 3
 
 /*
- A condition variable: 8 bytes. It may be destroyed as soon as nobody waits any more, so by a
+ A condition variable: 12 bytes. It may be destroyed as soon as nobody waits any more, so by a
  waiter that has just returned.
  */
 typedef struct {
     /*
      For the library.
      */
-    uint32_t word[2];
+    uint32_t word[3];
 } lw_cond_t;
 
 /*
@@ -374,14 +374,14 @@ void lw_seqcount_write_end(lw_seqcount_t *count);
 #define LW_MUTEX_INIT_WITH(kind, policy) {{0, 0, 0, 0, (kind), (policy)}}
 #define LW_RWLOCK_INIT {0, {0, 0, 0, 0}}
 #define LW_RWLOCK_INIT_WITH(policy) {0, {0, 0, 0, (policy)}}
-#define LW_COND_INIT {{0, 0}}
-#define LW_COND_INIT_WITH(clock) {{0, (uint32_t)(clock)}}
+#define LW_COND_INIT {{0, 0, 0}}
+#define LW_COND_INIT_WITH(clock) {{0, 0, (uint32_t)(clock)}}
 #define LW_SEQCOUNT_INIT {0}
 #define LW_ONCE_INIT {0}
 
 LW_STATIC_ASSERT(sizeof(lw_mutex_t) == 24, "the size of lw_mutex_t");
 LW_STATIC_ASSERT(sizeof(lw_rwlock_t) == 24, "the size of lw_rwlock_t");
 LW_STATIC_ASSERT(offsetof(lw_rwlock_t, word) == 8, "the layout of lw_rwlock_t");
-LW_STATIC_ASSERT(sizeof(lw_cond_t) == 8, "the size of lw_cond_t");
+LW_STATIC_ASSERT(sizeof(lw_cond_t) == 12, "the size of lw_cond_t");
 LW_STATIC_ASSERT(sizeof(lw_seqcount_t) == 8, "the size of lw_seqcount_t");
 LW_STATIC_ASSERT(sizeof(lw_once_t) == 4, "the size of lw_once_t");

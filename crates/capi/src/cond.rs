@@ -12,12 +12,12 @@ use lockwright_platform::native::Timeout;
 use crate::mutex::{Mutex, lw_mutex_t, under_policy};
 use crate::time::timeout;
 
-/// A condition variable: 8 bytes. It may be destroyed as soon as nobody waits any more, so by a
+/// A condition variable: 12 bytes. It may be destroyed as soon as nobody waits any more, so by a
 /// waiter that has just returned.
 #[repr(C)]
 pub struct lw_cond_t {
     /// For the library.
-    pub word: [u32; 2],
+    pub word: [u32; 3],
 }
 
 /// What the words are.
@@ -28,7 +28,7 @@ struct Cond {
 }
 
 const _: () = {
-    assert!(size_of::<Cond>() == 8 && size_of::<lw_cond_t>() == 8);
+    assert!(size_of::<Cond>() == 12 && size_of::<lw_cond_t>() == 12);
     assert!(align_of::<Cond>() == align_of::<lw_cond_t>());
 };
 
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn lw_cond_init(cond: *mut lw_cond_t, clock: clockid_t) ->
         return EINVAL;
     }
     // SAFETY: see above.
-    unsafe { cond.write(lw_cond_t { word: [0, clock as u32] }) };
+    unsafe { cond.write(lw_cond_t { word: [0, 0, clock as u32] }) };
     0
 }
 

@@ -251,6 +251,8 @@ pub fn count_system_calls(program: &std::path::Path) -> usize {
             _ => Err(std::io::Error::last_os_error()),
         });
     }
+    // Waited for below, where each of its stops is.
+    #[allow(clippy::zombie_processes)]
     let child = command.spawn().expect("the program starts");
     let pid = child.id() as libc::pid_t;
     let (mut stops, mut status) = (0, 0);

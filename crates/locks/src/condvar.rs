@@ -1,29 +1,32 @@
 //! Condition variable in parking_lot's shape, whose `notify_all` makes no herd.
 //!
 //! *Algorithm*: waiters queue FIFO in a contention record (module `record`) of the condition
-//! variable. `notify_all` wakes only the first and hands it the rest as a chain; that thread
-//! moves them to the wait queue of the mutex ("wait morphing"), where each is woken as the mutex
-//! comes to it. The condition variable itself never needs to know the mutex.
+//! variable. A notification moves them to the wait queue of the mutex that each will return with ("wait
+//! morphing"), where each is woken as the mutex comes to it, at once if it is free. The condition variable
+//! itself never needs to know the mutex.
 //!
 //! *Guarantees*: a waiter that released the mutex before a notification is notified by it; each
-//! notification ends at most one wait; no spurious return except with a deadline that is reached
-//! while it is notified (then it reports the notification); order FIFO; abortable by deadline.
-//! Two mutexes may be used with one condition variable, also at a time: each waiter returns with
-//! its own. *Does not guarantee*: absence of spurious returns for a thread that has no slot (table
-//! exhausted, or in a signal handler): it returns after a millisecond as if notified. Notifying
-//! from a signal handler that interrupted an operation on the same condition variable hangs.
-//! *Cost*: 4 bytes; notify without waiters is one load. *Waiting*: sleeping, no spinning.
+//! notification ends one wait, and is counted exactly; no spurious return; order FIFO among waiters that have
+//! a thread slot; abortable by deadline, until notified. Two mutexes may be used with one condition
+//! variable, also at a time: each waiter returns with its own. A waiter that has returned, the last, may free
+//! the condition variable while the notifier still runs. *Does not guarantee*: order and promptness for a
+//! thread that has no slot (table exhausted, or in a signal handler): it looks for its notification every
+//! millisecond; more than 65,535 such waiters at a time panic. Notifying from a signal handler that
+//! interrupted an operation on the same condition variable hangs.
+//! *Cost*: 8 bytes; notify without waiters is two loads. *Waiting*: sleeping, no spinning.
 //! *Checked by*: `tests/loom_condvar.rs`, the contract suite of `lockwright-contract`.
 //!
 //! ```text
-//! State of a waiter   COND -> NOTIFIED : notify (first of its batch; holds the chain)
-//!                     COND -> CHAINED  : notify_all (the others)
-//!                     CHAINED -> WAITING : Mutex::requeue (then as any waiter of the mutex)
+//! State   ctl      index of the record, see `record::ctl`; the flags there are unused
+//!         strays   0..15 waiters without a slot | 16..31 those of them that have been notified
+//! A waiter's node: COND -> WAITING : notify (then as any waiter of the mutex)
+//!                  COND -> NOTIFIED : notify (one whose lock is of another kind)
 //! ```
 //!
 //! ```text
 //! Edges
-//!  [condvar.notify]  notify_one, notify_all: state store Release -> wait: state load Acquire  publishes what the notifier did, and the chain
+//!  [condvar.notify]  notify: state store Release (Arrivals::push) -> wait: state load Acquire  publishes what the notifier did
+//!  [condvar.stray]   notify_strays: strays exchange Release -> take_permit: strays exchange Acquire  publishes what the notifier did
 //! ```
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -31,11 +34,22 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use lockwright_platform::{Me, Platform, Shield, Slot, Word, ZeroWord};
 
 use crate::events::{Event, inc};
-use crate::mutex::{Policy, RawMutex, note_address};
-use crate::record::{Guarded, Record, attach, ctl, my_state, node, state, waiter_state, word};
+use crate::mutex::{Destination, Policy, RawMutex};
+use crate::record::{Anchor, Control, Record, attach, my_state, state, waiter_state};
 
-/// Sleeps of a waiter that has no queue node: it returns, spuriously, after this.
+/// The sleeps of a waiter that has no queue node.
 const NO_NODE_SLEEP_NS: u64 = 1_000_000;
+
+/// A waiter without a node, in the word of those.
+const STRAY: u32 = 1;
+const STRAYS: u32 = 0xffff;
+/// One of them that has been notified.
+const PERMIT: u32 = 1 << 16;
+
+/// How a waiter will acquire its lock again: the record of our mutex, of which it is a user; `None` for a
+/// lock of another kind.
+#[doc(hidden)]
+pub struct Return<P: Platform>(Option<Record<P>>);
 
 /// The lock that a condition waiter releases and acquires again: our mutex, or [`Foreign`].
 pub trait Companion<P: Platform> {
@@ -49,17 +63,17 @@ pub trait Companion<P: Platform> {
     /// Acquires the lock.
     fn lock(&self);
 
-    /// Notes in a waiter's node what it will return with.
+    /// Makes the caller a waiter that will return with the lock. `None`: it cannot be one.
     #[doc(hidden)]
-    fn note_in(&self, me: &Me<P>);
+    fn expect_return(&self, me: &Me<P>) -> Option<Return<P>>;
 
-    /// Moves notified waiters to the lock's queue; returns those that it cannot take.
+    /// Takes that back; the caller holds the lock still.
     #[doc(hidden)]
-    fn requeue(&self, first: Slot) -> Option<Slot>;
+    fn expect_no_return(&self, me: &Me<P>, by: Return<P>);
 
-    /// The rest of the wait of a thread that was moved so.
+    /// Acquires the lock at the end of a wait that a notification has ended, or not.
     #[doc(hidden)]
-    fn wait_requeued(&self, me: Me<P>);
+    fn come_back(&self, me: Me<P>, by: Return<P>, notified: bool, deadline: Option<u64>);
 }
 
 impl<P: Platform, W: Policy> Companion<P> for RawMutex<P, W> {
@@ -72,16 +86,23 @@ impl<P: Platform, W: Policy> Companion<P> for RawMutex<P, W> {
         RawMutex::lock(self);
     }
 
-    fn note_in(&self, me: &Me<P>) {
-        RawMutex::note_in(self, me);
+    fn expect_return(&self, me: &Me<P>) -> Option<Return<P>> {
+        RawMutex::expect_return(self, me).map(|record| Return(Some(record)))
     }
 
-    fn requeue(&self, first: Slot) -> Option<Slot> {
-        RawMutex::requeue(self, first)
+    fn expect_no_return(&self, me: &Me<P>, by: Return<P>) {
+        by.0.inspect(|&record| RawMutex::expect_no_return(self, me, record));
     }
 
-    fn wait_requeued(&self, me: Me<P>) {
-        RawMutex::wait_requeued(self, me);
+    fn come_back(&self, me: Me<P>, by: Return<P>, notified: bool, deadline: Option<u64>) {
+        let record = by.0.expect("expect_return() gave one");
+        if !notified {
+            self.return_unnotified(&me, record);
+        } else if !self.wait_queued(&me, record, deadline) {
+            // Those before it in the mutex's queue may not run, though the mutex is free.
+            drop(me);
+            RawMutex::lock(self);
+        }
     }
 }
 
@@ -102,16 +123,14 @@ impl<P: Platform, U: Fn(), L: Fn()> Companion<P> for Foreign<U, L> {
         (self.lock)();
     }
 
-    fn note_in(&self, me: &Me<P>) {
-        note_address(me, 0);
+    fn expect_return(&self, me: &Me<P>) -> Option<Return<P>> {
+        Destination::note_none(me);
+        Some(Return(None))
     }
 
-    fn requeue(&self, first: Slot) -> Option<Slot> {
-        Some(first)
-    }
+    fn expect_no_return(&self, _me: &Me<P>, _by: Return<P>) {}
 
-    fn wait_requeued(&self, me: Me<P>) {
-        debug_assert!(false, "nobody moves it");
+    fn come_back(&self, me: Me<P>, _by: Return<P>, _notified: bool, _deadline: Option<u64>) {
         drop(me);
         (self.lock)();
     }
@@ -139,9 +158,10 @@ impl Stop for NeverStops {
 }
 
 /// A condition variable.
-#[repr(transparent)]
+#[repr(C)]
 pub struct RawCondvar<P: Platform> {
     ctl: P::Word<u32>,
+    strays: P::Word<u32>,
 }
 
 impl<P: Platform> RawCondvar<P>
@@ -150,7 +170,7 @@ where
 {
     /// A condition variable without waiters.
     #[allow(clippy::declare_interior_mutable_const)]
-    pub const INIT: Self = RawCondvar { ctl: ZeroWord::ZERO };
+    pub const INIT: Self = RawCondvar { ctl: ZeroWord::ZERO, strays: ZeroWord::ZERO };
 }
 
 impl<P: Platform> Default for RawCondvar<P> {
@@ -162,14 +182,15 @@ impl<P: Platform> Default for RawCondvar<P> {
 impl<P: Platform> RawCondvar<P> {
     /// A condition variable without waiters, where a constant cannot be had.
     pub fn new() -> Self {
-        RawCondvar { ctl: Word::new(0) }
+        RawCondvar { ctl: Word::new(0), strays: Word::new(0) }
+    }
+
+    fn anchor(&self) -> Control<'_, P> {
+        Control(&self.ctl)
     }
 
     /// Releases `mutex`, waits for a notification or until `Platform::now()` reaches `deadline`,
     /// and acquires `mutex` again. Returns whether a notification ended the wait.
-    ///
-    /// Without a thread slot (table exhausted, or called in a signal handler that interrupted a
-    /// lock operation) it returns after a millisecond as if notified.
     ///
     /// # Safety
     ///
@@ -191,148 +212,215 @@ impl<P: Platform> RawCondvar<P> {
         stop: &impl Stop,
     ) -> bool {
         inc::<P>(Event::CondWait);
-        let queued = P::enter().and_then(|me| Some((attach(&self.ctl, None)?, me)));
-        let Some((guarded, me)) = queued else {
+        let Some(me) = P::enter() else {
             // SAFETY: the caller's contract.
-            unsafe { lock.unlock() };
-            let left = deadline.map_or(u64::MAX, |at| at.saturating_sub(P::now()));
-            P::sleep(left.min(NO_NODE_SLEEP_NS));
-            lock.lock();
-            return deadline.is_none_or(|at| P::now() < at);
+            return unsafe { self.wait_as_stray(lock, deadline, stop) };
         };
-        let record = guarded.record();
-        lock.note_in(&me);
-        guarded.push_back(me.slot(), state::COND);
-        drop(guarded);
+        let Some(by) = lock.expect_return(&me) else {
+            drop(me);
+            // SAFETY: the caller's contract.
+            return unsafe { self.wait_as_stray(lock, deadline, stop) };
+        };
+        let Some(held) = attach(self.anchor(), Some(&me)) else {
+            lock.expect_no_return(&me, by);
+            drop(me);
+            // SAFETY: the caller's contract.
+            return unsafe { self.wait_as_stray(lock, deadline, stop) };
+        };
+        let record = held.record();
+        held.push_back(me.slot(), state::COND);
+        drop(held);
         stop.waits(me.slot());
         // SAFETY: the caller's contract.
         unsafe { lock.unlock() };
 
         let notified = self.sleep(&me, record, deadline, stop);
-        match notified {
-            state::WAITING | state::GRANTED => {
-                lock.wait_requeued(me);
-                return true;
-            }
-            state::NOTIFIED => self.move_chain(&me, lock),
-            _ => {}
-        }
-        drop(me);
-        lock.lock();
-        notified == state::NOTIFIED
+        lock.come_back(me, by, notified, deadline);
+        notified
     }
 
-    /// Sleeps until notified, and moved if part of a batch; returns the state that ended it,
-    /// `COND` for the deadline or the stop.
-    fn sleep(&self, me: &Me<P>, record: Record<P>, deadline: Option<u64>, stop: &impl Stop) -> u32 {
-        let my = my_state(me);
-        let mut deadline = deadline;
-        loop {
-            // Ordering: Acquire, [condvar.notify]: pairs with the stores in notify()
-            let mut now = my.load(Acquire);
-            let ends = || stop.is_stopped() || deadline.is_some_and(|at| P::now() >= at);
-            if now == state::COND && ends() {
-                let guarded = record.acquire(Some(me));
-                // Ordering: Acquire, [condvar.notify]: under the guard it is final
-                now = my.load(Acquire);
-                if now == state::COND {
-                    guarded.remove(me.slot());
-                    guarded.leave(&self.ctl);
-                    inc::<P>(Event::CondTimeout);
-                    return now;
+    /// Sleeps until notified, or until the deadline or the stop: then false, and out of the queue.
+    fn sleep(
+        &self,
+        me: &Me<P>,
+        record: Record<P>,
+        deadline: Option<u64>,
+        stop: &impl Stop,
+    ) -> bool {
+        // Ordering: Acquire, [condvar.notify]: pairs with the store in Arrivals::push()
+        let waits = || my_state(me).load(Acquire) == state::COND;
+        while waits() {
+            if stop.is_stopped() || deadline.is_some_and(|at| P::now() >= at) {
+                let held = record.acquire(Some(me));
+                if !waits() {
+                    break;
                 }
-            }
-            match now {
-                state::COND => {}
-                // Somebody is about to move us to the mutex; the deadline is void.
-                state::CHAINED => deadline = None,
-                _ => return now,
+                held.remove(me.slot());
+                held.leave(self.anchor());
+                inc::<P>(Event::CondTimeout);
+                return false;
             }
             P::park(me, deadline);
+            P::check_in(me);
         }
-    }
-
-    /// First of a batch: moves the others to the mutex, to be woken one by one.
-    fn move_chain(&self, me: &Me<P>, lock: &impl Companion<P>) {
-        // Ordering: Relaxed, sequence (written before the state, [condvar.notify]) (block)
-        let chain = &node::words(me.record())[node::CHAIN];
-        let mut rest = Slot::new(chain.load(Relaxed) as u16).and_then(|first| lock.requeue(first));
-        // No record for them, or they will return with another mutex: then wake them all.
-        while let Some(slot) = rest {
-            // Ordering: Relaxed, sequence (written before the first one's state, [condvar.notify])
-            rest = Slot::new(word::<P>(slot, node::CHAIN).load(Relaxed) as u16);
-            // Ordering: Relaxed, init (published by the state, [condvar.notify])
-            word::<P>(slot, node::CHAIN).store(0, Relaxed);
-            // Ordering: Release, [condvar.notify]: pairs with the loads in sleep()
-            waiter_state::<P>(slot).store(state::NOTIFIED, Release);
-            P::unpark(slot);
-        }
+        true
     }
 
     /// Ends the first wait; returns whether there was one.
+    #[inline]
     pub fn notify_one(&self) -> bool {
         self.notify(1) == 1
     }
 
     /// Ends all waits; returns how many there were.
+    #[inline]
     pub fn notify_all(&self) -> usize {
         self.notify(usize::MAX)
     }
 
-    #[inline]
+    #[inline(always)]
     fn notify(&self, most: usize) -> usize {
-        // Ordering: Acquire, [record.attach]: a waiter that released the mutex before we took it
-        // is seen through the mutex
-        match ctl::record(self.ctl.load(Acquire)) {
-            None => 0,
-            Some(id) => self.notify_slow(Record::at(id), most),
+        // Ordering: Relaxed, hint (a waiter that released the mutex before we took it is seen through the
+        // mutex)
+        if self.anchor().index().is_none() && self.strays.load(Relaxed) == 0 {
+            return 0;
         }
+        self.notify_slow(most)
     }
 
     #[cold]
-    fn notify_slow(&self, record: Record<P>, most: usize) -> usize {
-        // A signal handler that finds the guard taken by its own thread must not wait for it.
+    fn notify_slow(&self, most: usize) -> usize {
+        let me = P::enter();
+        // A signal handler that finds the wait lock taken by its own thread must not wait for it.
         let _shield = Shield::<P>::up();
-        let guarded = record.acquire(None);
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-        let attached = ctl::record(self.ctl.load(Relaxed)).map(Record::<P>::at);
-        if attached.is_none_or(|now| now != record) {
-            drop(guarded);
-            // Detached since: its waiters have gone. Another may have been attached.
-            return self.notify(most);
-        }
-        let Some(first) = guarded.first() else {
-            return 0;
+        let strays = if most > 1 { self.notify_strays(most) } else { 0 };
+        let queued = loop {
+            let Some(id) = self.anchor().index() else { break 0 };
+            // Detached meanwhile: its waiters have gone. Another may have been attached.
+            if let Some(moved) = self.notify_queued(Record::at(id), me.as_ref(), most) {
+                break moved;
+            }
         };
-        let count = self.take_batch(&guarded, first, most);
-        // Ordering: Release, [condvar.notify]: pairs with the loads in sleep()
-        waiter_state::<P>(first).store(state::NOTIFIED, Release);
-        for _ in 1..count {
-            guarded.drop_user();
-        }
-        guarded.leave(&self.ctl);
-        P::unpark(first);
-        count
+        if most == 1 && queued == 0 { self.notify_strays(1) } else { strays + queued }
     }
 
-    /// Unlinks up to `most` waiters and chains them behind `first`.
-    fn take_batch(&self, guarded: &Guarded<P>, first: Slot, most: usize) -> usize {
-        let chain = |slot: Slot| word::<P>(slot, node::CHAIN);
-        let (mut last, mut count) = (first, 1);
-        guarded.remove(first);
-        while count < most
-            && let Some(next) = guarded.first()
-        {
-            guarded.remove(next);
-            // Ordering: Relaxed, init (published by the first one's state, [condvar.notify])
-            chain(last).store(u32::from(next.get()), Relaxed);
-            // Ordering: Release, [condvar.notify]: pairs with the loads in sleep()
-            waiter_state::<P>(next).store(state::CHAINED, Release);
-            last = next;
-            count += 1;
+    /// Moves up to `most` waiters to their mutexes. `None`: the record is another lock's.
+    fn notify_queued(&self, record: Record<P>, me: Option<&Me<P>>, most: usize) -> Option<usize> {
+        let held = record.acquire(me);
+        if self.anchor().index().map(Record::at) != Some(record) {
+            return None;
         }
-        // Ordering: Relaxed, init (published by the first one's state, [condvar.notify])
-        chain(last).store(0, Relaxed);
-        count
+        let (mut moved, mut detached, mut wake) = (0, None, None);
+        while moved < most
+            && let Some(first) = held.first()
+        {
+            let Some(to) = Destination::<P>::of(first) else {
+                // Its lock has no queue of ours.
+                held.remove(first);
+                detached = held.end_use(self.anchor());
+                // Ordering: Release, [condvar.notify]: pairs with the load in sleep()
+                waiter_state::<P>(first).store(state::NOTIFIED, Release);
+                if let Some(slot) = wake.replace(first) {
+                    P::unpark(slot);
+                }
+                moved += 1;
+                continue;
+            };
+            // SAFETY: `first` stays in its queue, which changes under the wait lock that is held here, until
+            // it is in the mutex's, which changes under the one that `arrivals` holds (1).
+            let mut arrivals = unsafe { to.hold(None) };
+            while moved < most
+                && let Some(slot) = held.first()
+                && Destination::of(slot).as_ref() == Some(&to)
+            {
+                held.remove(slot);
+                // Before the last is let go, which may free the condition variable.
+                detached = held.end_use(self.anchor());
+                arrivals.push(slot);
+                moved += 1;
+            }
+            // SAFETY: as above (1).
+            if let Some(first) = unsafe { arrivals.settle() }
+                && let Some(slot) = wake.replace(first)
+            {
+                P::unpark(slot);
+            }
+        }
+        drop(held);
+        if let Some(detached) = detached {
+            detached.give_back();
+        }
+        if let Some(slot) = wake {
+            P::unpark(slot);
+        }
+        Some(moved)
+    }
+
+    /// Notifies up to `most` waiters that have no node.
+    fn notify_strays(&self, most: usize) -> usize {
+        // Ordering: Relaxed, hint (re-checked by the exchange)
+        let mut word = self.strays.load(Relaxed);
+        loop {
+            let sleeping = (word & STRAYS) - word / PERMIT;
+            let notified = sleeping.min(u32::try_from(most).unwrap_or(u32::MAX));
+            if notified == 0 {
+                return 0;
+            }
+            let new = word + notified * PERMIT;
+            // Ordering: Release, [condvar.stray]: pairs with the exchange in take_permit(); Relaxed, hint
+            // (retried)
+            match self.strays.compare_exchange(word, new, Release, Relaxed) {
+                Ok(_) => return notified as usize,
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// The wait of a thread that cannot queue: looks for its notification again and again.
+    ///
+    /// # Safety
+    ///
+    /// As for [`wait`](Self::wait).
+    #[cold]
+    unsafe fn wait_as_stray<L: Companion<P>>(
+        &self,
+        lock: &L,
+        deadline: Option<u64>,
+        stop: &impl Stop,
+    ) -> bool {
+        // Ordering: Relaxed, owner-only (of the lock, which publishes it to notifiers)
+        let before = self.strays.fetch_add(STRAY, Relaxed);
+        assert!(before & STRAYS < STRAYS, "65,535 threads without a slot wait already");
+        // SAFETY: the caller's contract.
+        unsafe { lock.unlock() };
+        let notified = loop {
+            let ends = stop.is_stopped() || deadline.is_some_and(|at| P::now() >= at);
+            if let Some(notified) = self.take_permit(ends) {
+                break notified;
+            }
+            let left = deadline.map_or(u64::MAX, |at| at.saturating_sub(P::now()));
+            P::sleep(left.min(NO_NODE_SLEEP_NS));
+        };
+        lock.lock();
+        notified
+    }
+
+    /// A waiter without a node goes, if one of those has been notified, or if its wait ends so.
+    fn take_permit(&self, ends: bool) -> Option<bool> {
+        // Ordering: Relaxed, hint (re-checked by the exchange)
+        let mut word = self.strays.load(Relaxed);
+        loop {
+            let notified = word >= PERMIT;
+            if !notified && !ends {
+                return None;
+            }
+            let new = word - STRAY - if notified { PERMIT } else { 0 };
+            // Ordering: Acquire, [condvar.stray]: pairs with the exchange in notify_strays(); Relaxed, hint
+            // (retried)
+            match self.strays.compare_exchange(word, new, Acquire, Relaxed) {
+                Ok(_) => return Some(notified),
+                Err(now) => word = now,
+            }
+        }
     }
 }

@@ -44,7 +44,7 @@ use lockwright_platform::{
 };
 
 use crate::osq;
-use crate::record::{Finally, Queue};
+use crate::record::{Defer, Queue};
 
 /// The three switches of commit 0dc8c730c9.
 pub trait Tests: 'static {
@@ -181,7 +181,7 @@ impl<P: Platform, T: Tests> CountMutex<P, T> {
     pub fn while_locked<R>(&self, section: impl FnOnce() -> R) -> R {
         self.lock();
         // SAFETY: acquired above and released once; `self` is borrowed beyond this call.
-        let _held = Finally(|| unsafe { self.unlock() });
+        let _held = Defer(|| unsafe { self.unlock() });
         section()
     }
 

@@ -71,6 +71,10 @@ events! {
     OsqHead = "osq_head";
     /// A spinner left an OSQ before it became head.
     OsqUnqueue = "osq_unqueue";
+    /// A thread did not spin: as many as may were in the OSQ.
+    OsqFull = "osq_full";
+    /// A thread did not spin: its node was still lent to the OSQ that it left last.
+    OsqLent = "osq_lent";
     /// Heavy fences, before a sleep and when a bias is turned off.
     FenceHeavy = "fence_heavy";
     /// System calls that they made.

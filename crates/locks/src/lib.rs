@@ -38,6 +38,11 @@ pub mod spinlock;
 
 // Their functions trust their callers: private, but to the models.
 #[cfg(not(loom))]
+mod mcs;
+#[cfg(loom)]
+#[allow(missing_docs)]
+pub mod mcs;
+#[cfg(not(loom))]
 mod osq;
 #[cfg(loom)]
 #[allow(missing_docs)]

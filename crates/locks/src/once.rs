@@ -11,7 +11,7 @@
 //! in turn. *Checked by*: `tests/loom_once.rs`, `tests/once.rs` of `lockwright`.
 //!
 //! ```text
-//! State   ctl   bit 3 RUNNING | 4 DONE | 5 POISONED; the record's index, see `record::ctl`
+//! State   ctl   bit 4 RUNNING | 5 DONE | 6 POISONED; the record's index, see `record::ctl`
 //! ```
 //!
 //! Transitions: `0 or POISONED -> RUNNING : begin`, `RUNNING -> DONE or POISONED : end`.
@@ -26,11 +26,13 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use lockwright_platform::{Me, Platform, Shield, Until, Word, ZeroWord};
 
-use crate::record::{Record, attach, ctl, my_state, state, try_in_turn, waiter_state};
+use crate::record::{
+    Anchor, Control, Record, attach, ctl, my_state, state, try_in_turn, waiter_state,
+};
 
-const RUNNING: u32 = 8;
-const DONE: u32 = 16;
-const POISONED: u32 = 32;
+const RUNNING: u32 = 16;
+const DONE: u32 = 32;
+const POISONED: u32 = 64;
 
 /// How long a waiter spins: initialisers are short or take long. An assumption.
 const SPIN_NS: u64 = 5_000;
@@ -120,6 +122,10 @@ impl<P: Platform> RawOnce<P> {
         RawOnce { ctl: Word::new(0) }
     }
 
+    fn anchor(&self) -> Control<'_, P> {
+        Control(&self.ctl)
+    }
+
     /// What has come of it so far; what a successful attempt wrote is seen after `Done`.
     pub fn state(&self) -> OnceState {
         // Ordering: Acquire, [once.end]: pairs with the exchange in end()
@@ -199,18 +205,22 @@ impl<P: Platform> RawOnce<P> {
         if !stands() {
             return;
         }
-        let queued = P::enter().and_then(|me| Some((attach::<P>(&self.ctl, None)?, me)));
-        let Some((guarded, me)) = queued else {
+        let Some(me) = P::enter() else {
+            try_in_turn::<P>(None, || !stands());
+            return;
+        };
+        let Some(held) = attach(self.anchor(), Some(&me)) else {
+            drop(me);
             try_in_turn::<P>(None, || !stands());
             return;
         };
         // The word has named the record since before this look, so an end that it does not see
         // finds the record, and in it the caller.
         if !stands() {
-            return guarded.leave(&self.ctl);
+            return held.leave(self.anchor());
         }
-        guarded.push_back(me.slot(), state::WAITING);
-        drop(guarded);
+        held.push_back(me.slot(), state::WAITING);
+        drop(held);
         Self::sleep(&me);
     }
 
@@ -224,24 +234,31 @@ impl<P: Platform> RawOnce<P> {
     /// Wakes who waits, one after the other.
     #[cold]
     fn wake_all(&self) {
-        // A signal handler that finds the guard taken by its own thread must not wait for it.
+        // A signal handler that finds the wait lock taken by its own thread must not wait for it.
         let _shield = Shield::<P>::up();
-        // Ordering: Relaxed, hint (re-checked inside the guard)
-        while let Some(id) = ctl::record(self.ctl.load(Relaxed)) {
-            let guarded = Record::<P>::at(id).acquire(None);
-            // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-            if ctl::record(self.ctl.load(Relaxed)) != Some(id) {
+        while let Some(id) = self.anchor().index() {
+            let held = Record::<P>::at(id).acquire(None);
+            if self.anchor().index() != Some(id) {
                 continue;
             }
-            let Some(first) = guarded.first() else {
+            let Some(first) = held.first() else {
                 // Users that have not queued yet look at the flags before they do.
                 return;
             };
-            guarded.remove(first);
+            held.remove(first);
+            // Before the last is let go, which may free what is done.
+            let detached = held.end_use(self.anchor());
             // Ordering: Release, [once.wake]: pairs with the load in sleep()
             waiter_state::<P>(first).store(state::IDLE, Release);
-            guarded.leave(&self.ctl);
+            drop(held);
+            let last = detached.is_some();
+            if let Some(detached) = detached {
+                detached.give_back();
+            }
             P::unpark(first);
+            if last {
+                return;
+            }
         }
     }
 }

@@ -1,92 +1,230 @@
 //! Optimistic spin queue: lets one thread at a time spin on a lock.
 //!
-//! *Algorithm*: cancellable MCS queue of the Linux kernel (osq_lock), written anew from its
-//! description. *Differs from the kernel in*: nodes belong to threads (type-stable records named
-//! by 16-bit slots), not to CPUs, since a user-space spinner can be preempted; so a waiter also
-//! leaves when its predecessor does not run.
+//! *Algorithm*: the place of the Linux kernel's osq_lock, filled by a [cancellable MCS queue](crate::mcs).
+//! *Differs from the kernel in*: nodes belong to threads (type-stable records named by 16-bit slots), not
+//! to CPUs, since a user-space spinner can be preempted; so a waiter also leaves when its predecessor does
+//! not run, and a waiter that leaves does not unlink its node but abandons it, so that nobody ever waits for a
+//! neighbour: the head, which may hold the lock, least of all. A node says how far it stands from the first of its
+//! queue (serial numbers, as in the dynamic NUMA-aware series of 2024), so that no more threads queue
+//! up than CPUs may spin, without a count that all of them change.
 //!
-//! *Guarantees*: at most one thread is between a successful [`lock`] and its [`unlock`]; order
-//! FIFO among those who stay; abortable. *Does not guarantee*: the lock it is used beside.
-//! *Cost*: 2 bytes per lock, 2 words in the thread's record; one exchange and one CAS without
-//! contention. *Waiting*: spinning on the own node. *Node lifetime*: records are never freed; a
-//! node may be reused as soon as `lock` returned false or `unlock` returned, because both wait
-//! until no neighbour can write to it. *Checked by*: `tests/loom_osq.rs`, `osq/tests.rs`.
+//! The word also counts the other users of the record that the queue lies in, and how often the record has
+//! changed locks: so whoever is the last of both closes it by the exchange by which it leaves, and one that was
+//! late for a lock joins nothing of another's.
+//!
+//! *Guarantees*: at most one thread is between a [`join`](Osq::join) that returned `Turn::Mine` and its
+//! [`leave`](Osq::leave); order FIFO among those who stay; abortable. *Does not guarantee*: the lock it is used
+//! beside. *Cost*: 4 bytes of a lock's record; a failed and a successful exchange, a swap, and a swap to pass on;
+//! one and one without contention. *Waiting*: spinning on the own node. *Checked by*: `tests/loom_osq.rs`.
 //!
 //! ```text
-//! State of a node   next   slot of the successor, 0 = none known
-//!                   prev   slot of the predecessor, or HEAD: it passed the queue on to me
-//! ```
+//! State   word    0..15 slot of the last in the queue, 0 for none, or CLOSED | 32..47 users | 48..63 lives
+//!         first   serial number of the head                           the head writes it; hint
+//!         serial  in each node: its predecessor's and 1               its thread writes it; hint
 //!
-//! `prev` has one writer at a time: the thread itself before it is linked, then whoever is its
-//! predecessor, which either unlinks itself (writes its own predecessor) or passes the queue on.
+//! queue and users -> one more : join, add_user (not if closed, nor in another life than was looked at)
+//! alone, no users -> CLOSED   : leave, drop_user_or_close      CLOSED -> empty, next life : open
+//! ```
 //!
 //! ```text
 //! Edges
-//!  [osq.tail]    lock: tail swap AcqRel -> lock: tail swap AcqRel  publishes the node's initialised fields to the successor
-//!  [osq.link]    lock: prev.next store Release -> stabilise_next: next exchange AcqRel, unqueue: prev.next exchange  publishes my.prev before the link can be seen
-//!  [osq.handoff] unlock: next.prev store Release -> lock: spin on prev Acquire, unqueue: prev load Acquire  publishes the head's section
-//!  [osq.empty]   unlock, stabilise_next: tail exchange Release -> lock: tail swap AcqRel  publishes the head's section to the next first
-//!  [osq.unlink]  unqueue: next.prev, prev.next stores Release -> unqueue: prev load Acquire, stabilise_next: next exchange  publishes the shortened list
+//!  [osq.close]  leave, drop_user_or_close: word exchange AcqRel -> leave, drop_user_or_close: word exchange AcqRel  publishes what users and heads did before they left to the one that closes
+//!  [osq.open]   open, add_first_user, join_first, clear: word store Release -> look: word load Acquire  publishes that the anchor of the last lock names the record no more
 //! ```
-//!
-//! Reclaim: `stabilise_next` ends only when no successor can still find this node by its number.
 
+use core::cell::Cell;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use lockwright_platform::{Me, Platform, Slot, Spin, ThreadRecord, Until, Word};
+use lockwright_platform::{Me, Platform, Slot, Until, Word};
 
 use crate::events::{Event, inc};
+use crate::mcs::{self, Closed, Node, Turn};
 use crate::record::node;
 
-/// The tail word of a queue: 0 when empty.
-pub type Tail<P> = <P as Platform>::Word<u16>;
+/// In the word: the queue takes nobody. No thread has this slot.
+const CLOSED: u64 = 0xffff;
+/// The last in the queue.
+const LAST: u64 = 0xffff;
+/// A user that is not in the queue.
+const USER: u64 = 1 << 32;
+const USERS: u64 = 0xffff << 32;
+/// Counts locks that the record has served; comes round after 2^16 of them.
+const LIFE: u64 = 1 << 48;
 
-fn next<P: Platform>(record: &ThreadRecord<P>) -> &P::Word<u32> {
-    &node::words(record)[node::OSQ_NEXT]
+const NODE: Node = Node::new(node::OSQ_NEXT, node::OSQ_STATE);
+
+/// A queue of spinners, in the words of a lock's record.
+pub struct Osq<P: Platform> {
+    /// See the module documentation.
+    pub word: &'static P::Word<u64>,
+    /// The serial number of the head.
+    pub first: &'static P::Word<u32>,
 }
 
-fn prev<P: Platform>(record: &ThreadRecord<P>) -> &P::Word<u32> {
-    &node::words(record)[node::OSQ_PREV]
-}
+impl<P: Platform> Osq<P> {
+    /// The word, if it is open, and that of a record of the caller's lock, as `ours` says after a look.
+    fn look(&self, ours: impl Fn() -> bool) -> Option<u64> {
+        // Ordering: Acquire, [osq.open]: pairs with the store in open(): a record that has got another
+        // lock is seen not to be ours
+        let word = self.word.load(Acquire);
+        (word & LAST != CLOSED && ours()).then_some(word)
+    }
 
-/// In `prev`: there is no predecessor any more, the queue is mine.
-const HEAD: u32 = 1 << 16;
+    /// Changes the word in the life in which it was seen; what it was before.
+    fn change(&self, seen: u64, new: impl Fn(u64) -> u64) -> Result<u64, Closed> {
+        let mut word = seen;
+        loop {
+            // Ordering: AcqRel, [mcs.tail], [mcs.empty], [osq.close]: releases the caller's node, acquires the
+            // last head's section; Relaxed, hint (retried)
+            match self.word.compare_exchange(word, new(word), AcqRel, Relaxed) {
+                Ok(_) => return Ok(word),
+                Err(now) if now & LAST == CLOSED || now / LIFE != word / LIFE => {
+                    return Err(Closed);
+                }
+                Err(now) => word = now,
+            }
+        }
+    }
 
-fn record<P: Platform>(slot: u32) -> &'static ThreadRecord<P> {
-    P::thread_record(Slot::new(slot as u16).expect("a queued node has a slot"))
-}
+    /// Counts a user; see [`join`](Self::join) for `ours`. False: closed, or not ours.
+    pub fn add_user(&self, ours: impl Fn() -> bool) -> bool {
+        self.look(ours).is_some_and(|seen| self.change(seen, |word| word + USER).is_ok())
+    }
 
-/// Queues up; `true` when the caller is head, `false` when it left because `until` ended.
-///
-/// `until.running` is set by this function to the predecessor.
-pub fn lock<P: Platform>(tail: &Tail<P>, me: &Me<P>, until: Until) -> bool {
-    let head = line_up(tail, me, until);
-    inc::<P>(if head { Event::OsqHead } else { Event::OsqUnqueue });
-    head
-}
+    /// Makes the caller, who alone knows the record, a user.
+    pub fn add_first_user(&self) {
+        // Ordering: Relaxed, owner-only (the caller alone knows the record)
+        let word = self.word.load(Relaxed);
+        // Ordering: Release, [osq.open]: whoever looks sees, as with open(), that the last lock let go
+        self.word.store(word + USER, Release);
+    }
 
-/// [`lock`] uncounted, for a queue that is not one of spinners on a lock.
-pub(crate) fn line_up<P: Platform>(tail: &Tail<P>, me: &Me<P>, until: Until) -> bool {
-    let (slot, my) = (me.slot(), me.record());
-    // Ordering: Relaxed, init (published by [osq.tail])
-    next(my).store(0, Relaxed);
+    /// Makes the caller, who alone knows the record, the head.
+    pub fn join_first(&self, me: &Me<P>) -> bool {
+        if !NODE.is_free(me) {
+            return false;
+        }
+        // Ordering: Relaxed, init (published by [record.attach]) (block)
+        node::word::<P>(me.slot(), node::OSQ_SERIAL).store(1, Relaxed);
+        self.first.store(1, Relaxed);
+        let word = self.word.load(Relaxed);
 
-    // Ordering: AcqRel, [osq.tail], [osq.empty]: releases the node to the successor, acquires the
-    // predecessor's, or the section of the last head
-    let old = tail.swap(slot.get(), AcqRel);
-    let Some(pred) = Slot::new(old) else {
-        return true;
-    };
-    // Ordering: Relaxed, init (published by [osq.link])
-    prev(my).store(u32::from(old), Relaxed);
-    // Ordering: Release, [osq.link]: my.prev must be there before a neighbour can find me, or its
-    // unqueue would be overwritten by my late store (kernel fix 50972fe78f)
-    next(P::thread_record(pred)).store(u32::from(slot.get()), Release);
+        // Ordering: Release, [osq.open]: as in add_first_user()
+        self.word.store(word | u64::from(me.slot().get()), Release);
+        inc::<P>(Event::OsqHead);
+        true
+    }
 
-    let until = Until { running: Some(pred), ..until };
-    // Ordering: Acquire, [osq.handoff]: pairs with the store in unlock()
-    matches!(P::spin_while(prev(my), HEAD, 0, Acquire, until), Spin::Changed(_))
-        || unqueue(tail, me)
+    /// Takes [`add_first_user`](Self::add_first_user) or [`join_first`](Self::join_first) back.
+    pub fn clear(&self) {
+        // Ordering: Relaxed, owner-only (the caller alone knows the record)
+        let word = self.word.load(Relaxed);
+        // Ordering: Release, [osq.open]: as in add_first_user()
+        self.word.store(word / LIFE * LIFE, Release);
+    }
+
+    /// Counts a user less. If nobody is left the queue is closed, and the caller, who is told so, opens it
+    /// again.
+    pub fn drop_user_or_close(&self) -> bool {
+        // Ordering: Relaxed, hint (re-checked by the exchange)
+        let mut word = self.word.load(Relaxed);
+        loop {
+            let last = word & (USERS | LAST) == USER;
+            let new = (word - USER) | if last { CLOSED } else { 0 };
+            // Ordering: AcqRel, [osq.close], [mcs.empty]: releases what the user did, acquires what others
+            // did; Relaxed, hint (retried)
+            match self.word.compare_exchange(word, new, AcqRel, Relaxed) {
+                Ok(_) => return last,
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Queues up behind fewer than `most` others and waits for the turn, or until `until` ends the wait.
+    /// `ours` says, after a look at the queue, whether it is still that of the caller's lock.
+    pub fn join(&self, me: &Me<P>, until: Until, most: u32, ours: impl Fn() -> bool) -> Turn {
+        let serial = |slot: Slot| node::word::<P>(slot, node::OSQ_SERIAL);
+        let Some(seen) = self.look(ours) else {
+            return Turn::Closed;
+        };
+        // Ordering: Relaxed, hint (how many are there, about) (block)
+        let mine = match Slot::new((seen & LAST) as u16) {
+            Some(last) => {
+                let its = serial(last).load(Relaxed);
+                // Negative where the head of a new queue has not said its number yet.
+                let ahead = its.wrapping_sub(self.first.load(Relaxed)).wrapping_add(1) as i32;
+                if u32::try_from(ahead).is_ok_and(|ahead| ahead >= most) {
+                    inc::<P>(Event::OsqFull);
+                    return Turn::Gone;
+                }
+                its.wrapping_add(1)
+            }
+            None => 1,
+        };
+        serial(me.slot()).store(mine, Relaxed);
+
+        let turn = mcs::join(NODE, me, until, |me| {
+            let before = self.change(seen, |word| word & !LAST | u64::from(me.get()))?;
+            Ok(Slot::new((before & LAST) as u16))
+        });
+        match turn {
+            Turn::Mine => {
+                // Ordering: Relaxed, hint (how many are there, about)
+                self.first.store(mine, Relaxed);
+                inc::<P>(Event::OsqHead);
+            }
+            Turn::Gone => inc::<P>(Event::OsqUnqueue),
+            Turn::Lent => inc::<P>(Event::OsqLent),
+            Turn::Closed => {}
+        }
+        turn
+    }
+
+    /// Passes the turn on to the next in line. If nobody is, and there are no users, the queue is closed, and
+    /// the caller, who is told so, opens it again.
+    pub fn leave(&self, me: &Me<P>) -> bool {
+        let closed = Cell::new(false);
+        mcs::pass(NODE, me, |last| {
+            // Ordering: Relaxed, hint (re-checked by the exchange)
+            let mut word = self.word.load(Relaxed);
+            while word & LAST == u64::from(last.get()) {
+                let closes = word & USERS == 0;
+                let new = if closes { word | CLOSED } else { word & !LAST };
+                // Ordering: AcqRel, [osq.close], [mcs.empty], [mcs.tail]: releases the head's section to the
+                // next first, acquires what users did; Relaxed, hint (retried)
+                match self.word.compare_exchange(word, new, AcqRel, Relaxed) {
+                    Ok(_) => {
+                        closed.set(closes);
+                        return true;
+                    }
+                    Err(now) => word = now,
+                }
+            }
+            false
+        });
+        closed.get()
+    }
+
+    /// Opens a queue that the caller closed, for the record's next lock.
+    pub fn open(&self) {
+        // Ordering: Relaxed, owner-only (a closed queue changes by whoever closed it)
+        let word = self.word.load(Relaxed);
+        // Ordering: Release, [osq.open]: pairs with the load in look()
+        self.word.store((word / LIFE).wrapping_add(1).wrapping_mul(LIFE), Release);
+    }
+
+    /// Whether the queue takes nobody now, for tests.
+    #[cfg(loom)]
+    pub fn is_closed(&self) -> bool {
+        // Ordering: Relaxed, hint (the answer is old when it is given)
+        self.word.load(Relaxed) & LAST == CLOSED
+    }
+
+    /// Whether somebody is in the queue, as it was a moment ago.
+    pub fn has_spinner(&self) -> bool {
+        // Ordering: Relaxed, hint (what a policy goes by)
+        !matches!(self.word.load(Relaxed) & LAST, 0 | CLOSED)
+    }
 }
 
 /// When a spin that begins now ends at the latest, in ticks: after `ns`, or, if it lasts until the
@@ -96,114 +234,6 @@ pub(crate) fn spin_end<P: Platform>(ns: u64, until_resched: bool) -> u64 {
         return u64::MAX;
     }
     P::ticks().saturating_add(P::ticks_of(ns))
-}
-
-/// Passes the queue on to the next in line, if any.
-pub fn unlock<P: Platform>(tail: &Tail<P>, me: &Me<P>) {
-    let slot = me.slot().get();
-    // The own node first: in a crowd the tail is elsewhere, and the caller may hold the lock.
-    let mut succ = take_next::<P>(me.record());
-    if succ.is_none() {
-        // Ordering: Release, [osq.empty]: pairs with the swap in lock(); Relaxed, hint (re-checked
-        // by stabilise_next)
-        if tail.compare_exchange(slot, 0, Release, Relaxed).is_ok() {
-            return;
-        }
-        succ = stabilise_next(tail, me, 0);
-    }
-    if let Some(succ) = succ {
-        // Ordering: Release, [osq.handoff]: pairs with the spin in lock()
-        prev(record::<P>(succ)).store(HEAD, Release);
-    }
-}
-
-/// The successor, if it is known and has not begun to leave; it cannot take me for its predecessor
-/// any more.
-fn take_next<P: Platform>(my: &ThreadRecord<P>) -> Option<u32> {
-    // An exchange, not a load: it ends the successor's hope to unlink itself from me. And not a
-    // swap: it must not write 0 over a link that is being made.
-    // Ordering: Relaxed, hint (re-checked by the exchange)
-    let succ = next(my).load(Relaxed);
-    // Ordering: AcqRel, [osq.link], [osq.unlink]: acquires the successor's prev; its unqueue reads
-    // the 0 with the same care; Relaxed, hint (the caller tries again)
-    let taken = succ != 0 && next(my).compare_exchange(succ, 0, AcqRel, Relaxed).is_ok();
-    taken.then_some(succ)
-}
-
-/// Waits until the successor is known and cannot take me for its predecessor any more, or I am
-/// last and the tail says `old` again. Returns the successor.
-fn stabilise_next<P: Platform>(tail: &Tail<P>, me: &Me<P>, old: u16) -> Option<u32> {
-    let (slot, my) = (me.slot().get(), me.record());
-    loop {
-        // Ordering: Relaxed, hint (re-checked by the exchange)
-        let last = tail.load(Relaxed);
-        if last == slot
-            // Ordering: AcqRel, [osq.empty], [osq.tail]: releases the head's section to the next
-            // first; acquires what a later successor would otherwise pass on; Relaxed, hint
-            // (re-checked)
-            && tail.compare_exchange(slot, old, AcqRel, Relaxed).is_ok()
-        {
-            return None;
-        }
-        if let Some(succ) = take_next::<P>(my) {
-            return Some(succ);
-        }
-        if last != slot {
-            // Ordering: Relaxed, hint (the loop decides)
-            P::spin_while2(
-                (tail, u16::MAX, last),
-                (next(my), u32::MAX, 0),
-                Relaxed,
-                Until::CHANGED,
-            );
-        }
-    }
-}
-
-/// Leaves the queue: true if the queue was passed on to me meanwhile.
-fn unqueue<P: Platform>(tail: &Tail<P>, me: &Me<P>) -> bool {
-    let (slot, my) = (u32::from(me.slot().get()), me.record());
-
-    // Step A: make sure that prev cannot pass the queue on to me any more.
-    let before = loop {
-        // Ordering: Acquire, [osq.unlink], [osq.handoff]: a concurrent unqueue of prev may have
-        // replaced it, and its unlock turns the cancellation into success
-        let before = prev(my).load(Acquire);
-        if before == HEAD {
-            return true;
-        }
-        let its_next = next(record::<P>(before));
-        // Ordering: Relaxed, hint (re-checked by the exchange)
-        let seen = its_next.load(Relaxed);
-        if seen == slot
-            // Ordering: AcqRel, [osq.link]: pairs with the successor's link and my own earlier
-            // one; Relaxed, hint (retried)
-            && its_next.compare_exchange(slot, 0, AcqRel, Relaxed).is_ok()
-        {
-            break before;
-        }
-        if seen != slot {
-            // Ordering: Relaxed, hint (the loop decides)
-            P::spin_while2(
-                (prev(my), u32::MAX, before),
-                (its_next, u32::MAX, seen),
-                Relaxed,
-                Until::CHANGED,
-            );
-        }
-    };
-
-    // Step B: make sure that next cannot take me for its predecessor.
-    let Some(after) = stabilise_next(tail, me, before as u16) else {
-        return false;
-    };
-
-    // Step C: link the two together. `prev` first: next must know its new predecessor before
-    // that one can pass the queue on to it.
-    // Ordering: Release, [osq.unlink]: pairs with the loads in step A (block)
-    prev(record::<P>(after)).store(before, Release);
-    next(record::<P>(before)).store(after, Release);
-    false
 }
 
 #[cfg(all(test, not(any(loom, miri))))]

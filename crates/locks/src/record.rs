@@ -1,46 +1,44 @@
 //! What only a contended lock needs, kept outside the lock.
 //!
 //! A lock that somebody waits for has a *contention record*: a cache line of type-stable memory
-//! named by a 16-bit index in the lock's control word. It holds the FIFO of waiters, the OSQ tail
-//! and the state of the waiting policy. The first waiter attaches one, the last to leave detaches
-//! it, so the table needs no more records than threads that can wait, and a lock that is never
-//! waited for is 8 bytes.
+//! named by a 16-bit index in a word of the lock, its *anchor*. It holds the FIFO of waiters, the queue of
+//! spinners and the state of the waiting policy. Whoever comes first attaches one, the last to leave
+//! detaches it, so the table needs no more records than threads that can wait, and a lock that is never
+//! waited for has nothing but its own words.
 //!
-//! *Guard*: everything but the OSQ tail and the crowd word changes only under the record's own small
-//! lock (`guard`), held for a few instructions (for each thread that a notification moves) and
-//! never across a wake-up or a fence. An unlock waits for it only to pass the lock on, and then
-//! not long. See `record/guard.rs` for the wait for it.
+//! *Wait lock*: all but the queue of spinners changes only under the record's own small lock, held for a
+//! few instructions (for each thread that a notification moves) and never across a wake-up or a heavy fence.
+//! An unlock waits for it only to pass the lock on, and then not long. See `record/wait_lock.rs`.
 //!
-//! *Crowd*: users and spinners are counted in one word, together with how often the record has been
-//! attached, so that spinners come and go without the guard: one that leaves has the lock, and
-//! would hold it for as long as the guard is fought for. Without the guard users are never counted up
-//! from 0; so whoever finds 0 under the guard may detach the record.
-//!
-//! Words of the control word: see [`ctl`].
+//! *Users*: those who wait asleep, and condition waiters that will come to do so, are counted beside the
+//! queue of spinners, in its word. The last of both closes that word as it leaves, and then detaches the record:
+//! see [`osq`](crate::osq).
 //!
 //! ```text
 //! Edges
-//!  [record.guard]  Guarded::drop: guard store Release -> acquire, try_acquire: guard exchange Acquire  publishes the queue and the policy's words
-//!  [record.attach] attach: control word exchange Release -> users of the index: control word load Acquire  publishes the emptied record
-//!  [record.head]   Queue::push_back, push_front, remove: head store Release -> first: head load Acquire  publishes the waiter's node
-//!  [record.crowd]  attach_new: crowd store Release -> join: crowd load Acquire  publishes that the lock served before names the record no more
-//!  [record.left]   leave_spinning: crowd fetch_sub Release -> settle: crowd load Acquire  publishes the spinner's last use of the record
+//!  [record.wait_lock] HeldRecord::drop: wait lock store Release -> try_acquire: wait lock exchange Acquire  publishes the queue and the policy's words
+//!  [record.attach]    attach: anchor exchange Release -> index: anchor load Acquire  publishes the record as it is for this lock
+//!  [record.detach]    detach: anchor RMW Release -> attach: anchor exchange Acquire  publishes what the users of the lock's last record did
+//!  [record.head]      Queue::push_back, push_front, remove: head store Release -> first: head load Acquire  publishes the waiter's node
 //! ```
 
-mod crowd;
-mod guard;
 mod queue;
+mod spinner;
+mod wait_lock;
 
-pub use crowd::join_spinners;
-pub(crate) use queue::{Queue, word};
+pub use queue::Queue;
+pub use spinner::Spinner;
+pub use wait_lock::HeldRecord;
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use lockwright_platform::{LockWords, Me, Platform, RecordId, Slot, Word};
 
+use crate::osq::Osq;
+
 /// Words of a thread record, by name.
-pub(crate) mod node {
-    use lockwright_platform::{Platform, THREAD_WORDS, ThreadRecord};
+pub mod node {
+    use lockwright_platform::{Platform, Slot, THREAD_WORDS, ThreadRecord};
 
     /// The words of a thread's node.
     #[inline(always)]
@@ -49,46 +47,52 @@ pub(crate) mod node {
         unsafe { record.words() }
     }
 
-    pub const OSQ_NEXT: usize = 0;
-    pub const OSQ_PREV: usize = 1;
-    /// See [`super::state`].
-    pub const STATE: usize = 2;
-    pub const NEXT: usize = 3;
-    pub const PREV: usize = 4;
-    /// Next of a batch of notified condition waiters.
-    pub const CHAIN: usize = 5;
-    /// Memory of dozes that found the lock idle.
-    pub const LURK: usize = 6;
-    /// Address of the mutex that a condition waiter will return with, in two halves.
-    pub const MUTEX: [usize; 2] = [7, 8];
+    /// A word of the node of the thread in a slot.
+    #[inline]
+    pub fn word<P: Platform>(slot: Slot, word: usize) -> &'static P::Word<u32> {
+        &words(P::thread_record(slot))[word]
+    }
 
+    /// In a queue of spinners.
+    pub const OSQ_NEXT: usize = 0;
+    pub const OSQ_STATE: usize = 1;
+    pub const OSQ_SERIAL: usize = 2;
+    /// In the queue for a wait lock.
+    pub const LINE_NEXT: usize = 3;
+    pub const LINE_STATE: usize = 4;
+    /// See [`super::state`].
+    pub const STATE: usize = 5;
+    pub const NEXT: usize = 6;
+    pub const PREV: usize = 7;
+    /// Address of the mutex that a condition waiter will return with, in two halves.
+    pub const MUTEX: [usize; 2] = [8, 9];
+    /// Memory of dozes that found the lock idle.
+    pub const LURK: usize = 12;
     /// How many reads of reader-biased locks this thread leaves uncounted before the next that it
     /// counts.
-    pub const UNCOUNTED: usize = 10;
+    pub const UNCOUNTED: usize = 13;
 
     // A waiter of a reader-writer lock is no condition waiter: it has these words instead.
-    /// What it waits for.
-    pub const RW_KIND: usize = CHAIN;
     /// When it may forbid stealing, in ticks, in two halves.
     pub const RW_HANDOFF_AT: [usize; 2] = MUTEX;
+    /// What it waits for.
+    pub const RW_KIND: usize = 10;
     /// Bits of the owner word that it found set when it came.
-    pub const RW_SAW_BIT: usize = 9;
+    pub const RW_SAW_BIT: usize = 11;
 }
 
 /// What a waiter's node says.
 pub mod state {
     /// In no queue.
     pub const IDLE: u32 = 0;
-    /// In the wait queue of a mutex.
+    /// In the wait queue of a lock.
     pub const WAITING: u32 = 1;
     /// The lock was passed to this waiter, which is in the queue no longer.
     pub const GRANTED: u32 = 2;
     /// In the queue of a condition variable.
     pub const COND: u32 = 3;
-    /// Notified: taken off the condition variable's queue, first of its batch.
+    /// Notified, off the condition variable's queue and in none.
     pub const NOTIFIED: u32 = 4;
-    /// Notified, waiting for the first of its batch to move it to the mutex.
-    pub const CHAINED: u32 = 5;
 }
 
 /// The control word of a lock.
@@ -99,6 +103,8 @@ pub mod ctl {
     pub const WAKE: u32 = 2;
     /// Unlock must pass the lock to the first waiter.
     pub const HANDOFF: u32 = 4;
+    /// Unlock must pass a full fence between its release and its look at this word. Raised by owners only.
+    pub const FENCE: u32 = 8;
     /// Either of the requests to unlock.
     pub const ASKED: u32 = WAKE | HANDOFF;
     /// Where the index of the record begins. The bits between are the lock's own.
@@ -106,10 +112,53 @@ pub mod ctl {
     /// The index of the record.
     pub const INDEX: u32 = 0xffff << INDEX_SHIFT;
 
-    /// The record a control word names.
-    #[inline]
+    /// The record that a control word names.
     pub fn record(word: u32) -> Option<lockwright_platform::RecordId> {
         lockwright_platform::Slot::new((word >> INDEX_SHIFT) as u16)
+    }
+}
+
+/// The word of a lock that names its record.
+pub trait Anchor<P: Platform> {
+    /// The record that is attached.
+    fn index(&self) -> Option<RecordId>;
+
+    /// Attaches a record, unless one is attached.
+    fn attach(&self, id: RecordId) -> bool;
+
+    /// Detaches the record. Requests of waiters go with it: with nobody left they ask for nothing
+    /// (races 12, 20).
+    fn detach(&self);
+}
+
+/// A control word as an anchor.
+#[derive(Copy, Clone)]
+pub struct Control<'a, P: Platform>(pub &'a P::Word<u32>);
+
+impl<P: Platform> Anchor<P> for Control<'_, P> {
+    fn index(&self) -> Option<RecordId> {
+        // Ordering: Acquire, [record.attach]: pairs with the exchange in attach()
+        ctl::record(self.0.load(Acquire))
+    }
+
+    fn attach(&self, id: RecordId) -> bool {
+        // Ordering: Relaxed, hint (re-checked by the exchange)
+        let mut word = self.0.load(Relaxed);
+        while ctl::record(word).is_none() {
+            let new = word | u32::from(id.get()) << ctl::INDEX_SHIFT;
+            // Ordering: AcqRel, [record.attach], [record.detach]: releases the record, acquires what was done
+            // by those who used the last; Relaxed, hint (retried)
+            match self.0.compare_exchange(word, new, AcqRel, Relaxed) {
+                Ok(_) => return true,
+                Err(now) => word = now,
+            }
+        }
+        false
+    }
+
+    fn detach(&self) {
+        // Ordering: Release, [record.detach]: pairs with the exchange in attach()
+        self.0.fetch_and(!(ctl::ASKED | ctl::FENCE | ctl::INDEX), Release);
     }
 }
 
@@ -120,9 +169,11 @@ pub struct Record<P: Platform> {
     words: &'static LockWords<P>,
 }
 
-const GUARD: usize = 0;
-const LENGTH: usize = 1;
-const READER_SPINS: usize = 2;
+const WAIT_LOCK: usize = 0;
+const WAITERS: usize = 1;
+const COND_WAITERS: usize = 2;
+const READER_SPINS: usize = 3;
+const OSQ_FIRST: usize = 4;
 
 impl<P: Platform> PartialEq for Record<P> {
     fn eq(&self, other: &Self) -> bool {
@@ -130,24 +181,17 @@ impl<P: Platform> PartialEq for Record<P> {
     }
 }
 
-/// A record whose guard the caller holds.
-pub struct Guarded<'m, P: Platform> {
-    record: Record<P>,
-    /// The caller's node, if it is first in the line for the guard.
-    in_line: Option<&'m Me<P>>,
-}
-
 impl<P: Platform> Record<P> {
     /// The record with this index.
     #[inline]
     pub fn at(id: RecordId) -> Self {
-        // SAFETY: this crate alone reaches them, and changes each as the edges below say (1).
+        // SAFETY: this crate alone reaches them, and changes each as the edges above say (1).
         Record { id, words: unsafe { P::lock_record(id).words() } }
     }
 
-    /// The OSQ tail.
-    pub fn osq_tail(&self) -> &'static P::Word<u16> {
-        &self.words.halves[0]
+    /// The queue of spinners.
+    pub fn osq(&self) -> Osq<P> {
+        Osq { word: &self.words.wides[1], first: &self.words.words[OSQ_FIRST] }
     }
 
     /// When the running slice ends, in ticks; 0 when no slice runs.
@@ -157,24 +201,7 @@ impl<P: Platform> Record<P> {
 
     /// Number of queued waiters.
     pub fn length(&self) -> &'static P::Word<u32> {
-        &self.words.words[LENGTH]
-    }
-
-    fn head(&self) -> &'static P::Word<u16> {
-        &self.words.halves[1]
-    }
-
-    fn tail(&self) -> &'static P::Word<u16> {
-        &self.words.halves[2]
-    }
-
-    /// Who waits for the guard: the tail of an OSQ.
-    pub fn line(&self) -> &'static P::Word<u16> {
-        &self.words.halves[3]
-    }
-
-    fn crowd(&self) -> &'static P::Word<u64> {
-        &self.words.wides[1]
+        &self.words.words[WAITERS]
     }
 
     /// The first waiter, as it is or was a moment ago.
@@ -182,97 +209,134 @@ impl<P: Platform> Record<P> {
         // Ordering: Acquire, [record.head]: pairs with the store in push_back() and remove()
         Slot::new(self.head().load(Acquire))
     }
+
+    /// Admits a spinning reader, if none is there.
+    pub fn admit_reader(&self) -> bool {
+        // Ordering: Relaxed, hint (policy only)
+        self.words.words[READER_SPINS].swap(1, Relaxed) == 0
+    }
+
+    /// The spinning reader has gone.
+    pub fn dismiss_reader(&self) {
+        // Ordering: Relaxed, hint (policy only)
+        self.words.words[READER_SPINS].store(0, Relaxed);
+    }
+
+    fn head(&self) -> &'static P::Word<u16> {
+        &self.words.halves[0]
+    }
+
+    fn tail(&self) -> &'static P::Word<u16> {
+        &self.words.halves[1]
+    }
+
+    /// Who waits for the wait lock: the last of a queue.
+    fn line(&self) -> &'static P::Word<u16> {
+        &self.words.halves[2]
+    }
+
+    /// The words of the policy as a new lock finds them.
+    fn clear(&self) {
+        // Ordering: Relaxed, init (published by [record.attach]) (block)
+        self.slice_end().store(0, Relaxed);
+        self.words.words[COND_WAITERS].store(0, Relaxed);
+        self.dismiss_reader();
+    }
+
+    /// Takes the record, whose word the caller closed, from its lock. It must be [given
+    /// back](Detached::give_back).
+    fn detach(self, anchor: impl Anchor<P>) -> Detached<P> {
+        anchor.detach();
+        self.osq().open();
+        Detached(self)
+    }
 }
 
-/// Finds the record of the lock with this control word, or attaches one; counts the caller as a
-/// user and returns with the guard held. `None`: no record is left. `me`: see [`Record::acquire`].
+/// A record that no lock names any more.
+#[must_use]
+pub struct Detached<P: Platform>(Record<P>);
+
+impl<P: Platform> Detached<P> {
+    /// Gives it back.
+    pub fn give_back(self) {
+        // SAFETY: claimed for a lock that has let go of it; nobody uses it any more, and who comes late
+        // finds that it is not the lock's (1).
+        unsafe { P::return_lock_record(self.0.id) };
+    }
+}
+
+/// Finds the record of the lock with this anchor, or attaches one; counts the caller as a
+/// user and returns with the wait lock held. `None`: no record is left. `me`: see
+/// [`Record::acquire`].
 pub fn attach<'m, P: Platform>(
-    control: &P::Word<u32>,
+    anchor: impl Anchor<P>,
     me: Option<&'m Me<P>>,
-) -> Option<Guarded<'m, P>> {
+) -> Option<HeldRecord<'m, P>> {
     loop {
-        // Ordering: Acquire, [record.attach]: pairs with the exchange in attach_new()
-        let word = control.load(Acquire);
-        let Some(id) = ctl::record(word) else {
-            if let Some(guarded) = attach_new(control)? {
-                return Some(guarded);
+        let Some(id) = anchor.index() else {
+            if let Some(record) = attach_new(&anchor)? {
+                return Some(record.acquire(me));
             }
             continue;
         };
-        let guarded = Record::<P>::at(id).acquire(me);
-        // Detaching needs the guard: if the lock names this record now, it does until the guard
-        // is dropped; otherwise it was detached before and perhaps serves another lock.
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-        if ctl::record(control.load(Relaxed)) == Some(id) {
-            guarded.add_users(1);
-            return Some(guarded);
+        let record = Record::<P>::at(id);
+        if record.osq().add_user(|| anchor.index() == Some(id)) {
+            return Some(record.acquire(me));
+        }
+        if anchor.index() == Some(id) {
+            // Whoever closed it is about to detach it.
+            P::yield_now();
         }
     }
 }
 
 /// Inner `None`: another thread attached one first.
-fn attach_new<P: Platform>(control: &P::Word<u32>) -> Option<Option<Guarded<'static, P>>> {
-    let id = P::claim_lock_record()?;
-    let guarded = Record::<P>::at(id).acquire(None);
-    // Ordering: Relaxed, init (published by [record.attach] and the guard) (block)
-    guarded.record.slice_end().store(0, Relaxed);
-    guarded.record.dismiss_reader();
-    let before = guarded.record.crowd().load(Relaxed);
-    let after = (before & !(crowd::ATTACHED - 1)).wrapping_add(crowd::ATTACHED);
-    // Ordering: Release, [record.crowd]: pairs with the load in join()
-    guarded.record.crowd().store(after + crowd::USER, Release);
-
-    // Ordering: Relaxed, hint (re-checked by the exchange)
-    let mut word = control.load(Relaxed);
-    while ctl::record(word).is_none() {
-        let new = word | u32::from(id.get()) << ctl::INDEX_SHIFT;
-        // Ordering: AcqRel, [record.attach]: releases the emptied record; Relaxed, hint (retried)
-        match control.compare_exchange(word, new, AcqRel, Relaxed) {
-            Ok(_) => return Some(Some(guarded)),
-            Err(now) => word = now,
-        }
+fn attach_new<P: Platform>(anchor: &impl Anchor<P>) -> Option<Option<Record<P>>> {
+    let record = Record::<P>::at(P::claim_lock_record()?);
+    record.clear();
+    record.osq().add_first_user();
+    if anchor.attach(record.id) {
+        return Some(Some(record));
     }
-    guarded.drop_user();
-    drop(guarded);
-    // SAFETY: claimed above for this lock, which did not take it (1).
-    unsafe { P::return_lock_record(id) };
+    record.osq().clear();
+    // SAFETY: claimed above for a lock that has another (1).
+    unsafe { P::return_lock_record(record.id) };
     Some(None)
 }
 
 /// The state word of a waiter's node.
 pub fn waiter_state<P: Platform>(slot: Slot) -> &'static P::Word<u32> {
-    queue::word::<P>(slot, node::STATE)
+    node::word::<P>(slot, node::STATE)
 }
 
-impl<P: Platform> Guarded<'_, P> {
-    /// The record.
-    pub fn record(&self) -> Record<P> {
-        self.record
-    }
+/// The caller's own state word.
+pub fn my_state<P: Platform>(me: &Me<P>) -> &'static P::Word<u32> {
+    &node::words(me.record())[node::STATE]
+}
 
+impl<P: Platform> HeldRecord<'_, P> {
     /// The first waiter.
     pub fn first(&self) -> Option<Slot> {
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-        Slot::new(self.record.head().load(Relaxed))
+        // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock])
+        Slot::new(self.record().head().load(Relaxed))
     }
 
-    /// Counts more users: waiters that were moved here.
-    pub fn add_users(&self, n: u32) {
-        // Ordering: Relaxed, sequence (detaching is done inside the guard, [record.guard])
-        self.record.crowd().fetch_add(u64::from(n) * crowd::USER, Relaxed);
+    /// Condition waiters that will come to this record's lock.
+    pub fn cond_waiters(&self) -> u32 {
+        // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock])
+        self.record().words.words[COND_WAITERS].load(Relaxed)
     }
 
-    /// Counts a user less: a waiter that was taken off and will not come back. If it may be the
-    /// last, [`leave`](Self::leave) or [`settle`](Self::settle) must follow.
-    pub fn drop_user(&self) {
-        // Ordering: Relaxed, sequence (detaching is done inside the guard, [record.guard])
-        self.record.crowd().fetch_sub(crowd::USER, Relaxed);
+    /// Counts condition waiters.
+    pub fn set_cond_waiters(&self, n: u32) {
+        // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock])
+        self.record().words.words[COND_WAITERS].store(n, Relaxed);
     }
 
     /// Appends a waiter; true if it is first.
     pub fn push_back(&self, slot: Slot, state: u32) -> bool {
         self.set_length(1);
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+        // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock])
         waiter_state::<P>(slot).store(state, Relaxed);
         self.queue().push_back(slot)
     }
@@ -280,7 +344,7 @@ impl<P: Platform> Guarded<'_, P> {
     /// Puts a waiter before all others.
     pub fn push_front(&self, slot: Slot, state: u32) {
         self.set_length(1);
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+        // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock])
         waiter_state::<P>(slot).store(state, Relaxed);
         self.queue().push_front(slot);
     }
@@ -297,42 +361,36 @@ impl<P: Platform> Guarded<'_, P> {
     }
 
     fn queue(&self) -> Queue<'static, P> {
-        Queue { head: self.record.head(), tail: self.record.tail() }
+        Queue { head: self.record().head(), tail: self.record().tail() }
     }
 
     fn set_length(&self, plus: u32) {
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard]; elsewhere a hint) (block)
-        let length = self.record.length();
+        // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock]; elsewhere a hint) (block)
+        let length = self.record().length();
         length.store(length.load(Relaxed).wrapping_add(plus), Relaxed);
     }
 
-    /// Ends the caller's use; the last user detaches the record from the lock.
-    pub fn leave(self, control: &P::Word<u32>) {
-        self.drop_user();
-        self.settle(control);
+    /// Ends a use of the record, the caller's or that of a waiter that will not come back to it. The last
+    /// to leave detaches it from the lock, here: when the wait lock is dropped the lock need not exist any
+    /// more. The record, if so, is to be given back then.
+    pub fn end_use(&self, anchor: impl Anchor<P>) -> Option<Detached<P>> {
+        self.record().osq().drop_user_or_close().then(|| self.record().detach(anchor))
     }
 
-    /// Detaches the record from the lock if it has no users left.
-    pub fn settle(self, control: &P::Word<u32>) {
-        // Ordering: Acquire, [record.left]: pairs with leave_spinning()
-        if self.record.crowd().load(Acquire) & crowd::USERS == 0 {
-            let id = self.record.id;
-            // Requests go with the index: with nobody left they ask for nothing (races 12, 20).
-            // Ordering: Relaxed, sequence (a reader that still sees the index finds, under the
-            // guard, that it is stale: [record.guard])
-            control.fetch_and(!(ctl::ASKED | ctl::INDEX), Relaxed);
-            drop(self);
-            // SAFETY: claimed for this lock, which has let go of it; nobody uses it any more, and who
-            // comes late finds, under the guard, that it is not the lock's (1).
-            unsafe { P::return_lock_record(id) };
+    /// Ends the caller's use and drops the wait lock.
+    pub fn leave(self, anchor: impl Anchor<P>) {
+        let detached = self.end_use(anchor);
+        drop(self);
+        if let Some(detached) = detached {
+            detached.give_back();
         }
     }
 }
 
 /// Runs a closure when it goes out of scope, by a panic too.
-pub(crate) struct Finally<F: FnMut()>(pub F);
+pub(crate) struct Defer<F: FnMut()>(pub F);
 
-impl<F: FnMut()> Drop for Finally<F> {
+impl<F: FnMut()> Drop for Defer<F> {
     #[inline]
     fn drop(&mut self) {
         (self.0)();
@@ -358,9 +416,4 @@ pub fn try_in_turn<P: Platform>(deadline: Option<u64>, attempt: impl Fn() -> boo
         P::sleep(ns.min(left));
         ns = (ns * 2).min(NO_NODE_SLEEP_NS.1);
     }
-}
-
-/// The caller's own state word.
-pub fn my_state<P: Platform>(me: &Me<P>) -> &'static P::Word<u32> {
-    &node::words(me.record())[node::STATE]
 }

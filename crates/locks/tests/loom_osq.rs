@@ -3,36 +3,64 @@
 
 mod support;
 
-use lockwright_locks::osq;
+use lockwright_locks::mcs::Turn;
+use lockwright_locks::osq::Osq;
+use lockwright_locks::record::Record;
 use lockwright_model::Model;
-use lockwright_platform::{Platform, Until, Word};
+use lockwright_platform::{Platform, Until};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 use support::model;
 
 struct Shared {
-    tail: <Model as Platform>::Word<u16>,
+    osq: Osq<Model>,
     /// Only the head of the queue touches it: loom reports a second head as a race.
     section: UnsafeCell<u32>,
 }
 
-/// One visit; `patient` waits for its turn, otherwise it leaves after one look.
-fn visit(shared: &Shared, patient: bool) -> bool {
+impl Shared {
+    /// The queue of a record that no lock has: nobody else uses it.
+    fn new() -> Self {
+        let record = Record::<Model>::at(Model::claim_lock_record().unwrap());
+        Shared { osq: record.osq(), section: UnsafeCell::new(0) }
+    }
+}
+
+/// What a thread does with the queue.
+#[derive(Copy, Clone, PartialEq)]
+enum Visit {
+    /// Waits for its turn.
+    Patient,
+    /// Leaves after one look.
+    Hasty,
+}
+use Visit::{Hasty, Patient};
+
+/// Whether the thread had the turn.
+fn visit(shared: &Shared, visit: Visit) -> bool {
     let me = Model::enter().unwrap();
-    let until = if patient { Until::CHANGED } else { Until::CHANGED.deadline(0) };
-    if !osq::lock(&shared.tail, &me, until) {
-        assert!(!patient, "a waiter without deadline left");
-        return false;
+    let until = if visit == Hasty { Until::CHANGED.deadline(0) } else { Until::CHANGED };
+    match shared.osq.join(&me, until, u32::MAX, || true) {
+        Turn::Mine => {}
+        Turn::Gone => {
+            assert!(visit == Hasty, "a waiter without deadline left");
+            return false;
+        }
+        Turn::Lent | Turn::Closed => return false,
     }
     shared.section.with_mut(|n| unsafe { *n += 1 });
-    osq::unlock(&shared.tail, &me);
+    if shared.osq.leave(&me) {
+        // Nobody gets in while it is closed.
+        shared.section.with_mut(|_| ());
+        shared.osq.open();
+    }
     true
 }
 
-fn visits(preemptions: Option<usize>, patience: &'static [&'static [bool]]) {
+fn visits(preemptions: Option<usize>, patience: &'static [&'static [Visit]]) {
     model(preemptions, move || {
-        let shared = Arc::new(Shared { tail: Word::new(0), section: UnsafeCell::new(0) });
+        let shared = Arc::new(Shared::new());
         let others: Vec<_> = patience[1..]
             .iter()
             .map(|mine| {
@@ -43,42 +71,50 @@ fn visits(preemptions: Option<usize>, patience: &'static [&'static [bool]]) {
         let mut heads = patience[0].iter().filter(|p| visit(&shared, **p)).count();
         heads += others.into_iter().map(|t| t.join().unwrap()).sum::<usize>();
         assert_eq!(shared.section.with(|n| unsafe { *n }) as usize, heads);
-        assert_eq!(shared.tail.load(std::sync::atomic::Ordering::Relaxed), 0, "queue left behind");
+        assert!(!shared.osq.has_spinner() && !shared.osq.is_closed(), "queue left behind");
+        // Every node is free again: whoever was late has given it back.
+        assert!(visit(&shared, Patient), "the node is lent to a queue that is empty");
     });
 }
 
 #[test]
 fn two_threads_take_turns() {
-    visits(None, &[&[true, true], &[true]]);
+    visits(None, &[&[Patient, Patient], &[Patient]]);
 }
 
 #[test]
 fn two_threads_one_cancels() {
-    visits(None, &[&[true], &[false]]);
+    visits(None, &[&[Patient], &[Hasty]]);
 }
 
 #[test]
 fn two_threads_cancel_and_return() {
-    visits(Some(3), &[&[false, false], &[false, true]]);
+    visits(Some(3), &[&[Hasty, Hasty], &[Hasty, Patient]]);
 }
 
 #[test]
 fn race_02_node_is_initialised_before_it_is_found() {
-    visits(Some(3), &[&[true], &[true], &[true]]);
+    visits(Some(3), &[&[Patient], &[Patient], &[Patient]]);
 }
 
-/// Races 1 and 2: a middle waiter unlinks itself while its neighbours queue up and leave.
+/// Race 1: a middle waiter goes while its neighbours queue up and leave.
 #[test]
-fn race_01_unqueue_races_with_lock() {
-    visits(Some(3), &[&[true], &[false], &[true]]);
+fn race_01_a_waiter_goes_beside_its_neighbours() {
+    visits(Some(3), &[&[Patient], &[Hasty], &[Patient]]);
 }
 
 #[test]
 fn three_threads_two_cancel() {
-    visits(Some(3), &[&[true], &[false], &[false]]);
+    visits(Some(3), &[&[Patient], &[Hasty], &[Hasty]]);
 }
 
 #[test]
 fn three_threads_last_cancels_and_returns() {
-    visits(Some(2), &[&[true], &[true], &[false, true]]);
+    visits(Some(2), &[&[Patient], &[Patient], &[Hasty, Patient]]);
+}
+
+/// The head passes its turn on while its successor has joined and not linked yet, and comes back.
+#[test]
+fn b04_a_late_link_finds_the_turn() {
+    visits(None, &[&[Patient, Patient], &[Patient]]);
 }

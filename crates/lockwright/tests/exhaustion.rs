@@ -2,12 +2,12 @@
 //! A process of its own, since it takes every slot there is.
 #![cfg(not(any(loom, miri)))]
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
 use lockwright::events::{self, Event};
 use lockwright::{Condvar, Mutex};
+use lockwright_contract::scene::{Tally, until};
 use lockwright_platform::native::{CAPACITY, SlotHoard};
 
 #[test]
@@ -32,17 +32,28 @@ fn locks_work_without_slots() {
     assert_eq!(*mutex.lock(), (1_600, 1_600));
     assert!(events::snapshot().get(Event::MutexNoNode) > 0, "nobody had to do without");
 
-    // A condition wait without a slot ends by itself: wait_while is right all the same.
-    let ready = AtomicBool::new(false);
-    let condvar = Condvar::new();
+    // Condition waits without slots end by notifications, each counted, and by time (fault B9).
+    let (condvar, ended) = (Condvar::new(), Tally::new());
     thread::scope(|s| {
-        s.spawn(|| {
-            let mut guard = mutex.lock();
-            condvar.wait_while(&mut guard, |_| !ready.load(Relaxed));
-        });
+        let before = mutex.lock().0;
+        for _ in 0..4 {
+            s.spawn(|| {
+                let mut guard = mutex.lock();
+                guard.0 += 1;
+                condvar.wait(&mut guard);
+                ended.add();
+            });
+        }
+        until(|| mutex.lock().0 == before + 4);
+        assert!(condvar.notify_one());
+        ended.wait_for(1);
         thread::sleep(Duration::from_millis(5));
-        ready.store(true, Relaxed);
-        condvar.notify_all();
+        assert_eq!(ended.get(), 1, "nobody else woke");
+        assert_eq!(condvar.notify_all(), 3);
+        ended.wait_for(4);
+        assert_eq!((condvar.notify_one(), condvar.notify_all()), (false, 0));
+        let mut guard = mutex.lock();
+        assert!(condvar.wait_for(&mut guard, Duration::from_millis(1)).timed_out());
     });
     // A held lock times out there too.
     let guard = mutex.lock();

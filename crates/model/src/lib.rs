@@ -10,12 +10,17 @@
 //! cancellation needs; the tick counter never reaches a deadline.
 //!
 //! Both halves of the asymmetric fence are sequentially consistent fences.
+//!
+//! ```text
+//! Edges
+//!  [model.pool]  return_lock_record: pool RMW Release -> claim_lock_record: pool RMW Acquire  publishes the record as it was left
+//! ```
 
 #![cfg(loom)]
 
 use std::marker::PhantomData;
 use std::sync::Mutex;
-use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, SeqCst};
+use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 use lockwright_platform::{
     Heavy, LockRecord, Me, Platform, RecordId, Scalar, Slot, Spin, Spin2, ThreadRecord, Until,
@@ -74,12 +79,16 @@ unsafe impl<T: Scalar> Word<T> for ModelWord<T> {
 pub struct Model;
 
 const THREADS: usize = 4;
-const LOCKS: usize = 2;
+const LOCKS: usize = 3;
+/// Events that are counted.
+const COUNTS_MOST: usize = 96;
 
 struct Tables {
     threads: [ThreadRecord<Model>; THREADS],
     /// Park tokens, by index of the slot less one.
     tokens: [ModelWord<u32>; THREADS],
+    /// Orders what was done to a lock record before it was returned before what is done after it is claimed.
+    pool: ModelWord<u32>,
     /// Timed sleeps of the thread so far: what its clock says.
     sleeps: [ModelWord<u32>; THREADS],
     locks: [LockRecord<Model>; LOCKS],
@@ -101,7 +110,7 @@ std::thread_local! {
     static SPINNERS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
     /// Not part of the model: counts over all executions of this test, to see that a model
     /// reaches what it is there for.
-    static COUNTS: [std::cell::Cell<u64>; 48] = const { [const { std::cell::Cell::new(0) }; 48] };
+    static COUNTS: [std::cell::Cell<u64>; COUNTS_MOST] = const { [const { std::cell::Cell::new(0) }; COUNTS_MOST] };
 }
 
 /// Sets how many threads may spin in the models of this test; 0 until set.
@@ -113,6 +122,7 @@ loom::lazy_static! {
     static ref TABLES: Tables = Tables {
         threads: std::array::from_fn(|_| ThreadRecord::new()),
         tokens: std::array::from_fn(|_| Word::new(0)),
+        pool: Word::new(0),
         sleeps: std::array::from_fn(|_| Word::new(0)),
         locks: std::array::from_fn(|_| LockRecord::new()),
         state: Mutex::new(State {
@@ -154,7 +164,7 @@ fn failed(until: &Until) -> bool {
 
 // SAFETY: words and fences are loom's (1); a slot is the position of the thread's handle, and models
 // have no signal handlers (2); the tables live as long as the execution (3); the free list is under a
-// lock, outside the model, which orders nothing: the record's own wait lock does (4); the busy-waits
+// lock outside the model, which orders nothing, and a word of the model orders its uses (4); the busy-waits
 // load the words (5).
 unsafe impl Platform for Model {
     type Word<T: Scalar> = ModelWord<T>;
@@ -342,10 +352,15 @@ unsafe impl Platform for Model {
     }
 
     fn claim_lock_record() -> Option<RecordId> {
+        // Ordering: Acquire, [model.pool]: pairs with the exchange in return_lock_record()
+        TABLES.pool.fetch_add(0, Acquire);
         state().free.pop().and_then(Slot::new)
     }
 
     unsafe fn return_lock_record(id: RecordId) {
+        // Ordering: Release, [model.pool]: pairs with the exchange in claim_lock_record()
+        TABLES.pool.fetch_add(0, Release);
+        // Nobody runs between the two.
         state().free.push(id.get());
     }
 

@@ -61,7 +61,7 @@ pub mod native;
 pub use native::Native;
 
 /// Number of counters in each thread's counter bank.
-pub const COUNTERS: usize = if cfg!(loom) { 0 } else { 62 };
+pub const COUNTERS: usize = if cfg!(loom) { 0 } else { 61 };
 
 /// Index of a thread record: 1..=65,535, so that a queue tail fits 16 bits and 0 means "none".
 ///

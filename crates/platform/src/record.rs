@@ -3,6 +3,8 @@
 //! The words have no meaning here. `lockwright-locks` gives them names; the platform promises
 //! that they stay where they are for ever, so that a stale index can always be followed.
 
+use core::sync::atomic::AtomicPtr;
+
 #[cfg(feature = "native")]
 use crate::ZeroWord;
 use crate::{COUNTERS, Platform, Scalar, Word};
@@ -19,7 +21,11 @@ impl<P: Platform> ThreadRecord<P> {
             cpu: Word::new(0),
             parked: Word::new(0),
             words: words(),
-            own: Own { counters: words(), spare: Word::new(0) },
+            own: Own {
+                counters: words(),
+                spare: Word::new(0),
+                lock: AtomicPtr::new(core::ptr::null_mut()),
+            },
             cells: Cells { held: words(), tallies: words() },
         }
     }
@@ -32,6 +38,17 @@ impl<P: Platform> ThreadRecord<P> {
     #[inline(always)]
     pub unsafe fn words(&self) -> &[P::Word<u32>; THREAD_WORDS] {
         &self.words
+    }
+
+    /// A word of the algorithms that holds a pointer. An atomic of the standard library on every platform:
+    /// an algorithm that uses it orders its uses by other words.
+    ///
+    /// # Safety
+    ///
+    /// 1. As for [`words`](Self::words).
+    #[inline(always)]
+    pub unsafe fn lock(&self) -> &AtomicPtr<()> {
+        &self.own.lock
     }
 
     /// The cells, 0 when the record is first used.
@@ -75,7 +92,7 @@ impl<P: Platform> Default for LockRecord<P> {
 }
 
 /// 32-bit words of a thread record that are free for algorithms.
-pub const THREAD_WORDS: usize = 11;
+pub const THREAD_WORDS: usize = 14;
 /// 32-bit words of a lock record that are free for algorithms.
 pub const LOCK_WORDS: usize = 8;
 
@@ -116,6 +133,8 @@ pub(crate) struct Own<P: Platform> {
     pub(crate) counters: [P::Word<u64>; COUNTERS],
     /// The lock record that the thread keeps for its next wait; 0 for none.
     pub(crate) spare: P::Word<u32>,
+    /// A lock that the thread waits for, if the algorithm says so.
+    pub(crate) lock: AtomicPtr<()>,
 }
 
 /// The bits of a cell that say it is in use.
@@ -146,12 +165,17 @@ where
     P::Word<u32>: ZeroWord,
     P::Word<u64>: ZeroWord,
 {
+    #[allow(clippy::declare_interior_mutable_const)]
     pub(crate) const ZERO: Self = ThreadRecord {
         token: ZeroWord::ZERO,
         cpu: ZeroWord::ZERO,
         parked: ZeroWord::ZERO,
         words: [const { ZeroWord::ZERO }; THREAD_WORDS],
-        own: Own { counters: [const { ZeroWord::ZERO }; COUNTERS], spare: ZeroWord::ZERO },
+        own: Own {
+            counters: [const { ZeroWord::ZERO }; COUNTERS],
+            spare: ZeroWord::ZERO,
+            lock: AtomicPtr::new(core::ptr::null_mut()),
+        },
         cells: Cells {
             held: [const { ZeroWord::ZERO }; CELLS],
             tallies: [const { ZeroWord::ZERO }; CELLS],

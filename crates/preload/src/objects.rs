@@ -96,7 +96,7 @@ impl RwLock {
 #[repr(C)]
 pub struct Cond {
     pub raw: RawCondvar<Native>,
-    _unused: [u32; 5],
+    _unused: [u32; 4],
     /// The C library keeps its flags in one of these (see [`FLAGS`]); no word of ours may be here.
     flags: [AtomicU32; 4],
     _unused_too: [u32; 2],

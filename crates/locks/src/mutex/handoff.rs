@@ -1,17 +1,17 @@
 //! Passing the lock on: requests for a hand-off, the hand-off itself, and the slices at whose end
 //! the owner is asked for one. Edges: see the parent module.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Relaxed, Release};
 
 use lockwright_platform::{Me, Platform, Shield, Until, Word};
 
 use super::slow::First;
 use super::{Policy, RawMutex};
 use crate::events::{Event, inc};
-use crate::record::{Guarded, Record, ctl, my_state, state, waiter_state};
+use crate::record::{Anchor, HeldRecord, Record, ctl, my_state, state, waiter_state};
 
-/// How long an unlock waits for the guard, to pass the lock on.
-const HANDOFF_GUARD_NS: u64 = 2_000;
+/// How long an unlock waits for the wait lock, to pass the lock on.
+const HANDOFF_WAIT_NS: u64 = 2_000;
 
 impl<P: Platform, W: Policy> RawMutex<P, W> {
     /// Asks for a hand-off at the next unlock.
@@ -22,9 +22,9 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         }
         // Again at each turn: a hand-off to another may have taken the flag down.
         // Ordering: Relaxed, hint (re-checked by the next unlock)
-        if self.ctl.load(Relaxed) & ctl::HANDOFF == 0 {
+        if self.words.ctl.load(Relaxed) & ctl::HANDOFF == 0 {
             // Ordering: Release, [mutex.ask]: pairs with the loads in unlock()
-            self.ctl.fetch_or(ctl::HANDOFF, Release);
+            self.words.ctl.fetch_or(ctl::HANDOFF, Release);
         }
     }
 
@@ -38,15 +38,13 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         let mine = (granted, u32::MAX, state::WAITING);
         // Ordering: Relaxed, hint (wait_queued looks again, with Acquire) (block)
         if W::ATOMIC_UNLOCK {
-            P::spin_while2(mine, (&self.ctl, ctl::LOCKED, ctl::LOCKED), Relaxed, until);
+            P::spin_while2(mine, (&self.words.ctl, ctl::LOCKED, ctl::LOCKED), Relaxed, until);
         } else {
-            P::spin_while2(mine, (&self.locked, u8::MAX, 1), Relaxed, until);
+            P::spin_while2(mine, (&self.words.locked, u8::MAX, 1), Relaxed, until);
         }
 
-        // Ordering: Relaxed, hint (wait_queued looks again, with Acquire)
-        granted.load(Relaxed) == state::WAITING
-            && self.try_acquire()
-            && self.leave_queue(me, record)
+        // Ordering: Relaxed, hint (take_queued looks again)
+        granted.load(Relaxed) == state::WAITING && self.take_queued(me, record)
     }
 
     /// What is left of a slice, in ticks. A slice that has more left than slices last is over: the
@@ -58,9 +56,9 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     }
 
     /// Starts a slice, unless one runs and `anew` is not set.
-    pub(super) fn begin_slice(guarded: &Guarded<P>, anew: bool) {
-        let record = guarded.record();
-        // Ordering: Relaxed, hint (read as hints outside the guard) (block)
+    pub(super) fn begin_slice(held: &HeldRecord<P>, anew: bool) {
+        let record = held.record();
+        // Ordering: Relaxed, hint (read as hints outside the wait lock) (block)
         if anew || record.slice_end().load(Relaxed) == 0 {
             let waiters = u64::from(record.length().load(Relaxed)).max(1);
             let ns = W::SLICE_NS.min((W::ROUND_NS / waiters).max(W::SLICE_MIN_NS));
@@ -71,8 +69,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     /// The owner's look at its slice, at every so many acquisitions.
     #[cold]
     pub(super) fn check_slice(&self) {
-        // Ordering: Acquire, [record.attach]: the record's words are looked at
-        let Some(id) = ctl::record(self.ctl.load(Acquire)) else {
+        let Some(id) = self.anchor().index() else {
             return;
         };
         let record = Record::<P>::at(id);
@@ -92,49 +89,49 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             P::unpark(first);
         } else {
             // Ordering: Release, [mutex.ask]: the owner's own unlock reads it
-            self.ctl.fetch_or(ctl::HANDOFF, Release);
+            self.words.ctl.fetch_or(ctl::HANDOFF, Release);
             inc::<P>(Event::MutexHandoffAsked);
         }
     }
 
-    /// The first waiter has taken the lock: leaves the queue. The next first must be woken by
-    /// our unlock, since it sleeps and nobody asked in its name.
-    pub(super) fn leave_queue(&self, me: &Me<P>, record: Record<P>) -> bool {
-        let guarded = record.acquire(Some(me));
-        guarded.remove(me.slot());
-        // Ordering: Relaxed, hint (requests only: own unlock reads them, and the hand-off request
-        // was this waiter's)
-        self.ctl.fetch_and(!(ctl::HANDOFF | ctl::WAKE), Relaxed);
-        if guarded.first().is_some() {
-            // Ordering: Release, [mutex.ask]: publishes the queue to the unlock that sees it
-            self.ctl.fetch_or(ctl::WAKE, Release);
+    /// The first waiter takes the lock, if it is free, and leaves the queue. Under the wait lock, so that an
+    /// owner never waits for that. The next first must be woken by our unlock, since it sleeps and nobody
+    /// asked in its name.
+    pub(super) fn take_queued(&self, me: &Me<P>, record: Record<P>) -> bool {
+        if self.is_locked() {
+            return false;
         }
-        guarded.leave(&self.ctl);
+        let held = record.acquire(Some(me));
+        // A grant, or a waiter that has come to stand before: wait_queued() sees to either.
+        if held.first() != Some(me.slot()) || !self.try_acquire() {
+            return false;
+        }
+        held.remove(me.slot());
+        self.pass_requests(&held, false);
+        held.leave(self.anchor());
         self.locked_from_queue()
     }
 
-    /// The lock was passed to this waiter, which is out of the queue already.
-    pub(super) fn take_over(&self, me: &Me<P>, record: Record<P>) -> bool {
+    /// Puts the requests of a waiter that leaves the queue with the lock down, and up those of the next, unless
+    /// it is `awake` to look after itself.
+    fn pass_requests(&self, held: &HeldRecord<P>, awake: bool) {
+        let mut down = ctl::HANDOFF | ctl::WAKE;
+        if held.cond_waiters() == 0 {
+            down |= ctl::FENCE;
+        }
+        // Ordering: Relaxed, hint (requests only: the next unlock reads them, and the hand-off request
+        // was this waiter's)
+        self.words.ctl.fetch_and(!down, Relaxed);
+        if held.first().is_some() && !awake {
+            // Ordering: Release, [mutex.ask]: publishes the queue to the unlock that sees it
+            self.words.ctl.fetch_or(ctl::WAKE, Release);
+        }
+    }
+
+    /// The lock was passed to this waiter, which is out of the queue already and no user any more.
+    pub(super) fn take_over(&self, me: &Me<P>) -> bool {
         // Ordering: Relaxed, owner-only (granted: nobody else writes it)
         my_state(me).store(state::IDLE, Relaxed);
-        let guarded = record.acquire(Some(me));
-        let next = guarded.first();
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-        let slices = W::SLICES && record.slice_end().load(Relaxed) != 0;
-        if slices {
-            Self::begin_slice(&guarded, true);
-        } else if next.is_some() {
-            // Ordering: Release, [mutex.ask]: publishes the queue to the unlock that sees it
-            self.ctl.fetch_or(ctl::WAKE, Release);
-        }
-        guarded.leave(&self.ctl);
-        if let Some(next) = next
-            && slices
-        {
-            // Inside the section: woken by our first unlock, it would find the lock free and the
-            // last owner about to steal it.
-            P::unpark(next);
-        }
         self.locked_from_queue()
     }
 
@@ -144,43 +141,57 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         true
     }
 
-    /// Passes the lock to the first waiter. False: nobody is there, or the queue is being
-    /// changed at this moment (then the request stands and the next unlock tries again).
+    /// Passes the lock to the first waiter, and does all that its place in the queue asks for, so that it has
+    /// nothing to wait for. False: nobody is there, or the queue is being changed at this moment (then the
+    /// request stands and the next unlock tries again).
     pub(super) fn hand_off(&self) -> bool {
-        // Ordering: Acquire, [mutex.ask]: pairs with the request
-        let word = self.ctl.load(Acquire);
-        let Some(id) = ctl::record(word) else {
+        let Some(id) = self.anchor().index() else {
             return self.no_heir();
         };
-        // A signal handler that finds the guard taken by its own thread must not wait for it.
+        // A signal handler that finds the wait lock taken by its own thread must not wait for it.
         let _shield = Shield::<P>::up();
-        let Some(guarded) = Record::<P>::at(id).acquire_within(HANDOFF_GUARD_NS) else {
+        let Some(held) = Record::<P>::at(id).acquire_within(HANDOFF_WAIT_NS) else {
             return false;
         };
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-        if ctl::record(self.ctl.load(Relaxed)) != Some(id) {
+        if self.anchor().index() != Some(id) {
             return false;
         }
-        let Some(heir) = guarded.first() else {
-            drop(guarded);
+        let Some(heir) = held.first() else {
+            drop(held);
             return self.no_heir();
         };
-        guarded.remove(heir);
-        // Before the grant: after it the lock is another's.
-        // Ordering: Relaxed, sequence (published by [mutex.grant])
-        self.ctl.fetch_and(!ctl::ASKED, Relaxed);
+        held.remove(heir);
+        let next = held.first();
+        // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock])
+        let slices = W::SLICES && held.record().slice_end().load(Relaxed) != 0;
+        if slices {
+            Self::begin_slice(&held, true);
+        }
+        // All of it before the grant: after it the lock is another's.
+        self.pass_requests(&held, slices);
+        let detached = held.end_use(self.anchor());
         // Ordering: Release, [mutex.grant]: pairs with the loads in wait_queued() and cancel()
         waiter_state::<P>(heir).store(state::GRANTED, Release);
-        drop(guarded);
+        drop(held);
+        if let Some(detached) = detached {
+            detached.give_back();
+        }
         inc::<P>(Event::MutexHandoff);
         P::unpark(heir);
+        if let Some(next) = next
+            && slices
+        {
+            // It looks after itself until the slice ends. Woken by the heir's first unlock, it would find
+            // the lock free and the heir about to steal it.
+            P::unpark(next);
+        }
         true
     }
 
     /// A hand-off was asked for, but the queue is empty: the request is void.
     fn no_heir(&self) -> bool {
         // Ordering: Relaxed, hint (requests only; the owner takes it down before it releases)
-        self.ctl.fetch_and(!ctl::HANDOFF, Relaxed);
+        self.words.ctl.fetch_and(!ctl::HANDOFF, Relaxed);
         false
     }
 }

@@ -3,7 +3,7 @@
 //! *Algorithm*: the Linux kernel's owner-word mutex (since 4.10) with spinning through an OSQ and
 //! a FIFO of waiters, written anew; waiting policies `kernel` and, as in lock slices (Patel et
 //! al., EuroSys 2020), `slice`. *Differs from the kernel in*: the owner is known by the CPU it
-//! took the lock on; a hand-off is completed by the unlocking thread under the queue's guard, so
+//! took the lock on; a hand-off is completed by the unlocking thread under the queue's wait lock, so
 //! there is no pick-up state; unlock is a plain store paired with a heavy fence of the waiter
 //! (policy [`Policy::ATOMIC_UNLOCK`]: one atomic operation); what only a contended lock needs
 //! lives in a contention record (module `record`).
@@ -37,7 +37,8 @@
 //!  [mutex.lock]    unlock, release: locked or ctl Release -> try_fast, try_acquire: locked or ctl exchange Acquire  publishes the critical section
 //!  [mutex.grant]   hand_off: state store Release -> wait_queued: state load Acquire  publishes the critical section to the waiter it passes the lock to
 //!  [mutex.dekker]  sleep_first: ctl WAKE, fence_heavy, look at locked <-> unlock: locked store, fence_light, look at ctl  one of the two sees the other
-//!  [mutex.ask]     sleep_first, ask: ctl fetch_or Release -> unlock: ctl load Acquire  publishes the queue's first waiter to the thread that wakes it
+//!  [mutex.cond]    arrive: ctl WAKE, fence SeqCst, look at locked <-> release_plainly: locked store, fence SeqCst, look at ctl  one of the two sees the other, where the owner has seen FENCE
+//!  [mutex.ask]     sleep_first, ask, arrive: ctl fetch_or Release -> unlock: ctl load Acquire  publishes the queue's first waiter to the thread that wakes it
 //! ```
 
 mod handoff;
@@ -47,25 +48,31 @@ mod slow;
 mod spin;
 
 pub use policy::{Atomic, Fair, Kernel, Latency, NEVER, Policy, Slice, SliceAtomic};
-pub(crate) use requeue::note_address;
+pub(crate) use requeue::Destination;
 
 use core::marker::PhantomData;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 use lockwright_platform::{Platform, Word, ZeroWord};
 
 use crate::events::{Event, inc};
-use crate::record::{Finally, Record, ctl};
+use crate::record::{Control, Defer, Record, ctl};
 
 /// A mutex without data. The protocol of [`lock`](Self::lock) and [`unlock`](Self::unlock) is the
 /// caller's.
 #[repr(C)]
 pub struct RawMutex<P: Platform, W: Policy> {
+    words: Words<P>,
+    _policy: PhantomData<W>,
+}
+
+/// The words of a mutex, whatever its policy.
+#[repr(C)]
+struct Words<P: Platform> {
     locked: P::Word<u8>,
     count: P::Word<u8>,
     cpu: P::Word<u16>,
     ctl: P::Word<u32>,
-    _policy: PhantomData<W>,
 }
 
 impl<P: Platform, W: Policy> RawMutex<P, W>
@@ -77,10 +84,12 @@ where
     /// An unlocked mutex.
     #[allow(clippy::declare_interior_mutable_const)]
     pub const INIT: Self = RawMutex {
-        locked: ZeroWord::ZERO,
-        count: ZeroWord::ZERO,
-        cpu: ZeroWord::ZERO,
-        ctl: ZeroWord::ZERO,
+        words: Words {
+            locked: ZeroWord::ZERO,
+            count: ZeroWord::ZERO,
+            cpu: ZeroWord::ZERO,
+            ctl: ZeroWord::ZERO,
+        },
         _policy: PhantomData,
     };
 }
@@ -94,23 +103,19 @@ impl<P: Platform, W: Policy> Default for RawMutex<P, W> {
 impl<P: Platform, W: Policy> RawMutex<P, W> {
     /// An unlocked mutex, where a constant cannot be had (the model checker).
     pub fn new() -> Self {
-        RawMutex {
+        let words = Words {
             locked: Word::new(0),
             count: Word::new(0),
             cpu: Word::new(0),
             ctl: Word::new(0),
-            _policy: PhantomData,
-        }
+        };
+        RawMutex { words, _policy: PhantomData }
     }
 
     /// Acquires the mutex, waiting as long as it takes.
     #[inline]
     pub fn lock(&self) {
-        if self.try_fast() {
-            self.acquired();
-        } else {
-            self.lock_slow(None);
-        }
+        self.lock_by(None);
     }
 
     /// Acquires the mutex if it is free.
@@ -127,18 +132,23 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     /// Acquires the mutex unless `Platform::now()` reaches `deadline` first.
     #[inline]
     pub fn lock_until(&self, deadline: u64) -> bool {
-        if self.try_fast() {
-            self.acquired();
-            return true;
+        self.lock_by(Some(deadline))
+    }
+
+    #[inline(always)]
+    fn lock_by(&self, deadline: Option<u64>) -> bool {
+        if !self.try_fast() {
+            return self.lock_slow(deadline);
         }
-        self.lock_slow(Some(deadline))
+        self.acquired();
+        true
     }
 
     /// The control word (see `record::ctl`), for tests and tools.
     #[doc(hidden)]
     pub fn control(&self) -> u32 {
         // Ordering: Relaxed, hint (the answer is old when it is given)
-        self.ctl.load(Relaxed)
+        self.words.ctl.load(Relaxed)
     }
 
     /// Whether somebody holds the mutex now.
@@ -146,10 +156,10 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     pub fn is_locked(&self) -> bool {
         if W::ATOMIC_UNLOCK {
             // Ordering: Relaxed, hint (the answer is old when it is given)
-            self.ctl.load(Relaxed) & ctl::LOCKED != 0
+            self.words.ctl.load(Relaxed) & ctl::LOCKED != 0
         } else {
             // Ordering: Relaxed, hint (the answer is old when it is given)
-            self.locked.load(Relaxed) != 0
+            self.words.locked.load(Relaxed) != 0
         }
     }
 
@@ -158,7 +168,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     pub fn while_locked<T>(&self, section: impl FnOnce() -> T) -> T {
         self.lock();
         // SAFETY: acquired above and released once; `self` is borrowed beyond this call.
-        let _held = Finally(|| unsafe { self.unlock() });
+        let _held = Defer(|| unsafe { self.unlock() });
         section()
     }
 
@@ -176,31 +186,25 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         if W::ATOMIC_UNLOCK {
             // Ordering: Release, [mutex.lock]: pairs with try_fast() and try_acquire(); Relaxed,
             // hint (re-checked by the slow path)
-            if self.ctl.compare_exchange(ctl::LOCKED, 0, Release, Relaxed).is_err() {
+            if self.words.ctl.compare_exchange(ctl::LOCKED, 0, Release, Relaxed).is_err() {
                 self.unlock_slow();
             }
             return;
         }
         // Ordering: Relaxed, hint (a request that this misses is seen by the look after the store)
-        if self.ctl.load(Relaxed) & ctl::ASKED != 0 {
+        if self.words.ctl.load(Relaxed) & (ctl::ASKED | ctl::FENCE) != 0 {
             return self.unlock_slow();
         }
-        let word = self.release_plain();
-        if word & ctl::ASKED != 0 {
-            self.wake(word);
-        }
-    }
-
-    /// The release without an atomic operation; returns the control word after it.
-    #[inline(always)]
-    fn release_plain(&self) -> u32 {
         // Ordering: Release, [mutex.lock]: pairs with try_fast() and try_acquire()
-        self.locked.store(0, Release);
+        self.words.locked.store(0, Release);
         // Ordering: fence_light, [mutex.dekker]: store-load, the release against the look at ctl;
         // pairs with sleep_first(), which raises WAKE and looks at `locked`
         P::fence_light();
         // Ordering: Acquire, [mutex.ask]: pairs with the request in sleep_first()
-        self.ctl.load(Acquire)
+        let word = self.words.ctl.load(Acquire);
+        if word & ctl::ASKED != 0 {
+            self.wake(word);
+        }
     }
 
     /// As [`try_lock`](Self::try_lock) where there is no second thread, without an atomic operation:
@@ -214,9 +218,9 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     pub unsafe fn try_lock_alone(&self) -> bool {
         const { assert!(W::ATOMIC_UNLOCK) };
         // Ordering: Relaxed, owner-only (there is one thread) (block)
-        let free = self.ctl.load(Relaxed) == 0;
+        let free = self.words.ctl.load(Relaxed) == 0;
         if free {
-            self.ctl.store(ctl::LOCKED, Relaxed);
+            self.words.ctl.store(ctl::LOCKED, Relaxed);
         }
 
         free
@@ -233,9 +237,9 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     pub unsafe fn unlock_alone(&self) -> bool {
         const { assert!(W::ATOMIC_UNLOCK) };
         // Ordering: Relaxed, owner-only (there is one thread) (block)
-        let alone = self.ctl.load(Relaxed) == ctl::LOCKED;
+        let alone = self.words.ctl.load(Relaxed) == ctl::LOCKED;
         if alone {
-            self.ctl.store(0, Relaxed);
+            self.words.ctl.store(0, Relaxed);
         }
 
         alone
@@ -257,7 +261,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     fn hand_off_if_queued(&self) -> bool {
         // Ordering: Relaxed, hint (re-checked by hand_off; who queues later comes too late for this
         // unlock)
-        ctl::record(self.ctl.load(Relaxed)).is_some() && self.hand_off()
+        ctl::record(self.words.ctl.load(Relaxed)).is_some() && self.hand_off()
     }
 
     #[inline(always)]
@@ -267,7 +271,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             // costs an uncontended lock more than it saves.
             // Ordering: Acquire, [mutex.lock]: pairs with the release in unlock(); Relaxed,
             // hint (re-checked below)
-            return match self.ctl.compare_exchange(0, ctl::LOCKED, Acquire, Relaxed) {
+            return match self.words.ctl.compare_exchange(0, ctl::LOCKED, Acquire, Relaxed) {
                 Ok(_) => true,
                 Err(word) => word & ctl::LOCKED == 0 && self.try_from(word),
             };
@@ -277,16 +281,21 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         // 1,550 against 1,960 kops/s at two threads with as much work outside as inside).
         // Ordering: Acquire, [mutex.lock]: pairs with the release in unlock(); Relaxed, hint
         // (failure goes to the slow path)
-        self.locked.compare_exchange(0, 1, Acquire, Relaxed).is_ok()
+        self.words.locked.compare_exchange(0, 1, Acquire, Relaxed).is_ok()
+    }
+
+    /// What names the record.
+    fn anchor(&self) -> Control<'_, P> {
+        Control(&self.words.ctl)
     }
 
     /// What an owner notes at each acquisition, inside the section.
     #[inline(always)]
     fn acquired(&self) {
         // Ordering: Relaxed, owner-only (spinners read both as hints) (block)
-        self.cpu.store(P::cpu(), Relaxed);
-        let count = self.count.load(Relaxed).wrapping_add(1);
-        self.count.store(count, Relaxed);
+        self.words.cpu.store(P::cpu(), Relaxed);
+        let count = self.words.count.load(Relaxed).wrapping_add(1);
+        self.words.count.store(count, Relaxed);
 
         if W::SLICES && count & W::SLICE_CHECK_MASK == 0 {
             self.check_slice();
@@ -298,11 +307,11 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         if !W::ATOMIC_UNLOCK {
             // Tests before it writes: a failed exchange would take the line from the owner.
             // Ordering: Relaxed, hint (re-checked by the exchange)
-            return self.locked.load(Relaxed) == 0 && self.try_fast();
+            return self.words.locked.load(Relaxed) == 0 && self.try_fast();
         }
         loop {
             // Ordering: Relaxed, hint (re-checked by the exchange)
-            let word = self.ctl.load(Relaxed);
+            let word = self.words.ctl.load(Relaxed);
             if word & ctl::LOCKED != 0 {
                 return false;
             }
@@ -317,42 +326,58 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     fn try_from(&self, word: u32) -> bool {
         // Ordering: Acquire, [mutex.lock]: pairs with the release in unlock(); Relaxed, hint
         // (the caller looks again)
-        self.ctl.compare_exchange(word, word | ctl::LOCKED, Acquire, Relaxed).is_ok()
+        self.words.ctl.compare_exchange(word, word | ctl::LOCKED, Acquire, Relaxed).is_ok()
     }
 
     /// Unlock where somebody asked for something, or may have.
     #[cold]
     fn unlock_slow(&self) {
         // Ordering: Relaxed, hint (a later request is seen by the release below)
-        if self.ctl.load(Relaxed) & ctl::HANDOFF != 0 && self.hand_off() {
+        if self.words.ctl.load(Relaxed) & ctl::HANDOFF != 0 && self.hand_off() {
             return;
         }
-        self.release();
+        if W::ATOMIC_UNLOCK { self.release_atomically() } else { self.release_plainly() }
     }
 
     /// Releases without hand-off and wakes the first waiter if asked to. `WAKE` is taken down
-    /// before the release: after it, nothing of the lock may be written.
-    fn release(&self) {
-        if W::ATOMIC_UNLOCK {
-            // Ordering: Relaxed, hint (re-checked by the exchange)
-            let mut word = self.ctl.load(Relaxed);
-            loop {
-                let new = word & !(ctl::LOCKED | ctl::WAKE);
-                // Ordering: AcqRel, [mutex.lock], [mutex.ask]: releases the section, acquires the
-                // request; Relaxed, hint (retried)
-                match self.ctl.compare_exchange(word, new, AcqRel, Relaxed) {
-                    Ok(_) => break,
-                    Err(now) => word = now,
-                }
+    /// by the release: after it, nothing of the lock may be written.
+    fn release_atomically(&self) {
+        // Ordering: Relaxed, hint (re-checked by the exchange)
+        let mut word = self.words.ctl.load(Relaxed);
+        loop {
+            let new = word & !(ctl::LOCKED | ctl::WAKE);
+            // Ordering: AcqRel, [mutex.lock], [mutex.ask]: releases the section, acquires the
+            // request; Relaxed, hint (retried)
+            match self.words.ctl.compare_exchange(word, new, AcqRel, Relaxed) {
+                Ok(_) => break,
+                Err(now) => word = now,
             }
-            if word & ctl::ASKED != 0 {
-                self.wake(word);
-            }
-            return;
+        }
+        if word & ctl::ASKED != 0 {
+            self.wake(word);
+        }
+    }
+
+    /// The same where a store releases. With `FENCE` up whoever raised `WAKE` relies on a full fence here and
+    /// passed none of the dear ones.
+    fn release_plainly(&self) {
+        // Ordering: Acquire, [mutex.ask]: pairs with the request in sleep_first()
+        let mut before = self.words.ctl.load(Acquire);
+        if before & ctl::WAKE != 0 {
+            // Ordering: Acquire, [mutex.ask]: as above
+            before = self.words.ctl.fetch_and(!ctl::WAKE, Acquire);
+        }
+        // Ordering: Release, [mutex.lock]: pairs with try_fast() and try_acquire()
+        self.words.locked.store(0, Release);
+        if before & ctl::FENCE != 0 {
+            // Ordering: SeqCst, [mutex.cond]: store-load, the release against the look at ctl
+            P::fence(SeqCst);
+        } else {
+            // Ordering: fence_light, [mutex.dekker]: store-load, as in unlock()
+            P::fence_light();
         }
         // Ordering: Acquire, [mutex.ask]: pairs with the request in sleep_first()
-        let before = self.ctl.fetch_and(!ctl::WAKE, Acquire);
-        let after = self.release_plain();
+        let after = self.words.ctl.load(Acquire);
         // If the record changed in between, nobody waits in the old one.
         let word = if after & ctl::ASKED != 0 { after } else { before };
         if word & ctl::ASKED != 0 {

@@ -1,6 +1,6 @@
 //! The slow path of locking: spin, queue, sleep. Edges: see the parent module.
 
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use lockwright_platform::{Me, Pace, Platform, Until, Word};
 
@@ -8,8 +8,7 @@ use super::policy::NEVER;
 use super::spin::Spun;
 use super::{Policy, RawMutex};
 use crate::events::{Event, inc, note_fence};
-use crate::osq;
-use crate::record::{Record, ctl, join_spinners, my_state, node, state, try_in_turn};
+use crate::record::{Anchor, Record, Spinner, attach, ctl, my_state, node, state, try_in_turn};
 
 /// How much of the memory of idle dozes one more adds, and its limit.
 const LURK_PLUS: u32 = 4;
@@ -34,8 +33,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
 
     #[cold]
     pub(super) fn lock_slow(&self, deadline: Option<u64>) -> bool {
-        // Ordering: Acquire, [record.attach]: the record's words are looked at
-        let record = ctl::record(self.ctl.load(Acquire)).map(Record::<P>::at);
+        let record = self.anchor().index().map(Record::<P>::at);
         let mut retaken = false;
         // Ordering: Relaxed, hint (a slice that runs is only a reason not to spin)
         if record.is_none_or(|r| Self::one_spinner() && r.slice_end().load(Relaxed) == 0) {
@@ -44,7 +42,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             let spun = match self.spin_eagerly() {
                 true => Spun::Acquired,
                 false if Self::one_spinner() => self.spin(),
-                false => Spun::Gave,
+                false => Spun::GaveUp,
             };
             if spun == Spun::Acquired {
                 self.acquired();
@@ -64,30 +62,25 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             return self.lock_without_node(deadline);
         };
         P::check_in(&me);
-        let mut joined = None;
         if !retaken && !Self::one_spinner() {
-            joined = self.join_spinners();
-            if let Some(record) = joined {
-                let end = self.spin_in_osq(&me, record);
-                if end == Spun::Acquired {
-                    record.leave_spinning(&self.ctl);
+            match self.spin_in_turn(&me) {
+                Spun::Acquired => {
                     inc::<P>(Event::MutexOptLock);
                     return true;
                 }
-                record.stop_spinning();
-                retaken = end == Spun::Retaken;
+                spun => retaken = spun == Spun::Retaken,
             }
         }
-        let Some(guarded) = Record::acquire_or_attach(joined, &self.ctl, &me) else {
+        let Some(held) = attach(self.anchor(), Some(&me)) else {
             drop(me);
             return self.lock_without_node(deadline);
         };
         if retaken && W::SLICES {
-            Self::begin_slice(&guarded, false);
+            Self::begin_slice(&held, false);
         }
-        guarded.push_back(me.slot(), state::WAITING);
-        let record = guarded.record();
-        drop(guarded);
+        held.push_back(me.slot(), state::WAITING);
+        let record = held.record();
+        drop(held);
         self.wait_queued(&me, record, deadline)
     }
 
@@ -105,28 +98,22 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         false
     }
 
-    /// The record, with the caller as one of its spinners, if it may spin.
-    fn join_spinners(&self) -> Option<Record<P>> {
-        // Ordering: Acquire, [record.attach]: the record's words are looked at
-        let record = ctl::record(self.ctl.load(Acquire)).map(Record::<P>::at);
+    /// Spins as the one that may, if the caller comes to be that one.
+    fn spin_in_turn(&self, me: &Me<P>) -> Spun {
+        let record = self.anchor().index().map(Record::<P>::at);
         // Ordering: Relaxed, hint (a slice that runs is only a reason not to spin)
         if record.is_some_and(|r| r.slice_end().load(Relaxed) != 0) {
-            return None;
+            return Spun::GaveUp;
         }
-        join_spinners(&self.ctl, P::spinner_cap())
-    }
-
-    /// Spins as head of the OSQ.
-    fn spin_in_osq(&self, me: &Me<P>, record: Record<P>) -> Spun {
         let until = Until { resched: true, ..Until::CHANGED.deadline(Self::spin_end()) };
-        if !osq::lock(record.osq_tail(), me, until) {
-            return Spun::Gave;
-        }
+        let Some(spinner) = Spinner::join(self.anchor(), me, until, P::spinner_cap()) else {
+            return Spun::GaveUp;
+        };
         let end = if self.try_acquire() { Spun::Acquired } else { self.spin() };
         if end == Spun::Acquired {
             self.acquired();
         }
-        osq::unlock(record.osq_tail(), me);
+        spinner.leave(self.anchor());
         end
     }
 
@@ -144,22 +131,16 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         loop {
             // Ordering: Acquire, [mutex.grant]: pairs with the store in hand_off()
             if granted.load(Acquire) == state::GRANTED {
-                return self.take_over(me, record);
+                return self.take_over(me);
             }
             if record.first() != Some(me.slot()) {
                 P::park(me, deadline);
                 inc::<P>(Event::MutexSleep);
                 P::check_in(me);
-            } else if self.try_as_first(me, record, &mut first) {
+            } else if self.try_as_first(me, record, &mut first)
+                || self.sleep_first(me, record, &mut first, deadline)
+            {
                 return true;
-            } else {
-                // Ordering: Acquire, [mutex.grant]: pairs with the store in hand_off()
-                if granted.load(Acquire) == state::GRANTED {
-                    continue;
-                }
-                if self.sleep_first(me, record, &mut first, deadline) {
-                    return self.leave_queue(me, record);
-                }
             }
             if deadline.is_some_and(|at| P::now() >= at) {
                 return self.cancel(me, record);
@@ -175,8 +156,8 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         if Self::slice_left(slice_end).is_some() {
             return self.try_in_slice(me, record, first);
         }
-        if self.try_acquire() {
-            return self.leave_queue(me, record);
+        if !self.is_locked() && self.take_queued(me, record) {
+            return true;
         }
         if (W::SLICES && slice_end != 0) || P::ticks() >= first.handoff_at {
             self.ask(first);
@@ -184,12 +165,12 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         if first.asked {
             return self.await_grant(me, record);
         }
-        match self.spin() {
-            Spun::Acquired => return self.leave_queue(me, record),
+        match self.await_release() {
+            Spun::Acquired => return self.take_queued(me, record),
             Spun::Retaken if W::SLICES => {
-                let guarded = record.acquire(Some(me));
-                Self::begin_slice(&guarded, false);
-                drop(guarded);
+                let held = record.acquire(Some(me));
+                Self::begin_slice(&held, false);
+                drop(held);
                 first.doze_ns = W::DOZE_NS;
             }
             _ => {}
@@ -207,34 +188,37 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             lurk.store((memory + LURK_PLUS).min(LURK_MAX), Relaxed);
         }
 
-        if self.try_politely() || (memory > 0 && self.lurk(lurk)) {
+        if !(self.stays_free() || (memory > 0 && self.poll_slowly(lurk))) {
+            return false;
+        }
+        let taken = self.take_queued(me, record);
+        if taken {
             // Ordering: Relaxed, hint (success ends the regime)
             record.slice_end().store(0, Relaxed);
-            return self.leave_queue(me, record);
         }
-        false
+        taken
     }
 
-    /// Takes the lock if it is free and stays so for longer than a re-take by the owner needs.
-    fn try_politely(&self) -> bool {
+    /// Whether the lock is free and stays so for longer than a re-take by the owner needs.
+    fn stays_free(&self) -> bool {
         // Ordering: Relaxed, hint (try_acquire decides) (block)
-        let count = self.count.load(Relaxed);
+        let count = self.words.count.load(Relaxed);
         if self.is_locked() {
             return false;
         }
         P::relax(W::POLITE_LINES * P::line_ns());
-        self.count.load(Relaxed) == count && self.try_acquire()
+        self.words.count.load(Relaxed) == count && !self.is_locked()
     }
 
     /// Polls slowly: dozes have found the lock idle lately, so its owners come and go.
-    fn lurk(&self, memory: &P::Word<u32>) -> bool {
+    fn poll_slowly(&self, memory: &P::Word<u32>) -> bool {
         let end = P::ticks() + P::ticks_of(W::LURK_NS);
         while P::ticks() < end {
             let until = Until { pace: Pace::Every(W::LURK_LINES * P::line_ns()), ..Until::CHANGED };
-            // Ordering: Relaxed, hint (try_politely decides)
-            let count = self.count.load(Relaxed);
+            // Ordering: Relaxed, hint (stays_free decides)
+            let count = self.words.count.load(Relaxed);
             if let Some((true, _)) = self.await_change(count, until.deadline(end))
-                && self.try_politely()
+                && self.stays_free()
             {
                 return true;
             }
@@ -248,9 +232,9 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     /// waiter is awake it needs no wake-up.
     fn forget_wake(&self) {
         // Ordering: Relaxed, hint (only the first waiter and the owner lower the flag)
-        if self.ctl.load(Relaxed) & ctl::WAKE != 0 {
+        if self.words.ctl.load(Relaxed) & ctl::WAKE != 0 {
             // Ordering: Relaxed, hint (a wake-up too many is harmless, and sleep_first raises it)
-            self.ctl.fetch_and(!ctl::WAKE, Relaxed);
+            self.words.ctl.fetch_and(!ctl::WAKE, Relaxed);
         }
     }
 
@@ -274,12 +258,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             return false;
         }
         first.doze_ns = W::DOZE_NS;
-        // Ordering: Release, [mutex.ask]: publishes the queue to the unlock that sees it
-        self.ctl.fetch_or(ctl::WAKE, Release);
-        // Ordering: fence_heavy, [mutex.dekker]: store-load, the request against the look at the
-        // lock; pairs with unlock(), which releases and then looks at ctl
-        note_fence::<P>(P::fence_heavy());
-        if self.try_acquire() {
+        if self.ask_for_wake() && self.take_queued(me, record) {
             return true;
         }
         let at = if first.asked || first.handoff_at == NEVER {
@@ -293,25 +272,44 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         false
     }
 
+    /// Has the next unlock wake the first waiter; true if the lock is free already.
+    fn ask_for_wake(&self) -> bool {
+        // Ordering: Release, [mutex.ask]: publishes the queue to the unlock that sees it
+        let word = self.words.ctl.fetch_or(ctl::WAKE, Release);
+        if W::ATOMIC_UNLOCK {
+            // One word: an unlock that came before it is seen in it, any other sees it.
+            return word & ctl::LOCKED == 0;
+        }
+        if word & ctl::FENCE != 0 {
+            // Ordering: SeqCst, [mutex.cond]: store-load, the request against the look at the lock
+            P::fence(SeqCst);
+        } else {
+            // Ordering: fence_heavy, [mutex.dekker]: store-load, the request against the look at the
+            // lock; pairs with unlock(), which releases and then looks at ctl
+            note_fence::<P>(P::fence_heavy());
+        }
+        !self.is_locked()
+    }
+
     /// A timed waiter gives up, unless the lock has been passed to it meanwhile.
     fn cancel(&self, me: &Me<P>, record: Record<P>) -> bool {
-        let guarded = record.acquire(Some(me));
+        let held = record.acquire(Some(me));
         // Ordering: Acquire, [mutex.grant]: pairs with the store in hand_off()
         if my_state(me).load(Acquire) == state::GRANTED {
-            drop(guarded);
-            return self.take_over(me, record);
+            drop(held);
+            return self.take_over(me);
         }
-        let was_first = guarded.first() == Some(me.slot());
-        guarded.remove(me.slot());
+        let was_first = held.first() == Some(me.slot());
+        held.remove(me.slot());
         let mut next = None;
         if was_first {
             // The request was this waiter's: its heir has not asked (race 12), and must be woken
             // to look after itself (race 11).
             // Ordering: Relaxed, hint (requests only)
-            self.ctl.fetch_and(!ctl::HANDOFF, Relaxed);
-            next = guarded.first();
+            self.words.ctl.fetch_and(!ctl::HANDOFF, Relaxed);
+            next = held.first();
         }
-        guarded.leave(&self.ctl);
+        held.leave(self.anchor());
         if let Some(next) = next {
             P::unpark(next);
         }

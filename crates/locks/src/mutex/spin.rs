@@ -17,22 +17,23 @@ pub(super) enum Spun {
     /// The lock was taken again and again under the spinner's nose.
     Retaken,
     /// The owner does not run, or time is up.
-    Gave,
+    GaveUp,
 }
 
 impl<P: Platform, W: Policy> RawMutex<P, W> {
     /// Waits until the lock is free or its count is not `count`; `None` if `until` ended it.
     /// Returns whether the lock was free, and the count.
     pub(super) fn await_change(&self, count: u8, until: Until) -> Option<(bool, u8)> {
-        let count = (&self.count, u8::MAX, count);
+        let count = (&self.words.count, u8::MAX, count);
         // Ordering: Relaxed, hint (try_acquire decides) (block)
         if W::ATOMIC_UNLOCK {
-            match P::spin_while2((&self.ctl, ctl::LOCKED, ctl::LOCKED), count, Relaxed, until) {
+            match P::spin_while2((&self.words.ctl, ctl::LOCKED, ctl::LOCKED), count, Relaxed, until)
+            {
                 Spin2::Changed(word, count) => Some((word & ctl::LOCKED == 0, count)),
                 _ => None,
             }
         } else {
-            match P::spin_while2((&self.locked, u8::MAX, 1), count, Relaxed, until) {
+            match P::spin_while2((&self.words.locked, u8::MAX, 1), count, Relaxed, until) {
                 Spin2::Changed(locked, count) => Some((locked == 0, count)),
                 _ => None,
             }
@@ -42,7 +43,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     /// The owner as far as it is known. `None`: it does not run.
     fn holder(&self) -> Option<Holder> {
         // Ordering: Relaxed, hint (stale after migration: a wait ends early or at its deadline)
-        let cpu = self.cpu.load(Relaxed);
+        let cpu = self.words.cpu.load(Relaxed);
         (!is_cpu(cpu) || cpu != P::cpu()).then(|| Holder { cpu, stamp: P::cpu_stamp(cpu) })
     }
 
@@ -68,18 +69,27 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
 
     /// Spins for the lock while its owner is believed to run, at most [`Policy::SPIN_NS`].
     pub(super) fn spin(&self) -> Spun {
+        self.spin_until(|| self.try_fast())
+    }
+
+    /// The same for a waiter that takes the lock from the queue: `Acquired` says that it was seen free.
+    pub(super) fn await_release(&self) -> Spun {
+        self.spin_until(|| true)
+    }
+
+    fn spin_until(&self, take: impl Fn() -> bool) -> Spun {
         if P::spinner_cap() == 0 || self.holder().is_none() {
             inc::<P>(Event::MutexOptNospin);
-            return Spun::Gave;
+            return Spun::GaveUp;
         }
         let end = Self::spin_end();
         // Ordering: Relaxed, hint (compared with later readings only)
-        let mut seen = self.count.load(Relaxed);
+        let mut seen = self.words.count.load(Relaxed);
         let mut retakes = 0;
         let spun = loop {
             let Some(holder) = self.holder() else {
                 inc::<P>(Event::MutexOptStopped);
-                break Spun::Gave;
+                break Spun::GaveUp;
             };
             let until = Until {
                 deadline: Some(end),
@@ -90,16 +100,16 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             };
             let Some((free, count)) = self.await_change(seen, until) else {
                 // Ordering: Relaxed, hint (a new owner is worth another look)
-                if P::ticks() < end && self.count.load(Relaxed) != seen {
+                if P::ticks() < end && self.words.count.load(Relaxed) != seen {
                     continue;
                 }
-                break Spun::Gave;
+                break Spun::GaveUp;
             };
-            if free && self.try_fast() {
+            if free && take() {
                 return Spun::Acquired;
             }
             if P::ticks() >= end {
-                break Spun::Gave;
+                break Spun::GaveUp;
             }
             if count != seen {
                 // Polls that saw a change, not acquisitions: a timer tick of absence must not

@@ -16,30 +16,25 @@ pub struct Queue<'a, P: Platform> {
     pub tail: &'a P::Word<u16>,
 }
 
-/// A word of a waiter's node.
-pub fn word<P: Platform>(slot: Slot, word: usize) -> &'static P::Word<u32> {
-    &node::words(P::thread_record(slot))[word]
-}
-
 /// The waiter behind `slot`.
 pub fn next<P: Platform>(slot: Slot) -> Option<Slot> {
-    // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-    Slot::new(word::<P>(slot, node::NEXT).load(Relaxed) as u16)
+    // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock])
+    Slot::new(node::word::<P>(slot, node::NEXT).load(Relaxed) as u16)
 }
 
 impl<P: Platform> Queue<'_, P> {
     /// Appends a waiter; true if it is first.
     pub fn push_back(&self, slot: Slot) -> bool {
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
+        // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock]) (block)
         let last = self.tail.load(Relaxed);
-        word::<P>(slot, node::NEXT).store(0, Relaxed);
-        word::<P>(slot, node::PREV).store(u32::from(last), Relaxed);
+        node::word::<P>(slot, node::NEXT).store(0, Relaxed);
+        node::word::<P>(slot, node::PREV).store(u32::from(last), Relaxed);
         self.tail.store(slot.get(), Relaxed);
 
         match Slot::new(last) {
             Some(last) => {
-                // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-                word::<P>(last, node::NEXT).store(u32::from(slot.get()), Relaxed);
+                // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock])
+                node::word::<P>(last, node::NEXT).store(u32::from(slot.get()), Relaxed);
                 false
             }
             None => {
@@ -52,15 +47,15 @@ impl<P: Platform> Queue<'_, P> {
 
     /// Puts a waiter before all others.
     pub fn push_front(&self, slot: Slot) {
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
+        // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock]) (block)
         let first = self.head.load(Relaxed);
-        word::<P>(slot, node::NEXT).store(u32::from(first), Relaxed);
-        word::<P>(slot, node::PREV).store(0, Relaxed);
+        node::word::<P>(slot, node::NEXT).store(u32::from(first), Relaxed);
+        node::word::<P>(slot, node::PREV).store(0, Relaxed);
 
         match Slot::new(first) {
-            // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-            Some(first) => word::<P>(first, node::PREV).store(u32::from(slot.get()), Relaxed),
-            // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+            // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock])
+            Some(first) => node::word::<P>(first, node::PREV).store(u32::from(slot.get()), Relaxed),
+            // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock])
             None => self.tail.store(slot.get(), Relaxed),
         }
         // Ordering: Release, [record.head]: pairs with the load in first()
@@ -69,19 +64,19 @@ impl<P: Platform> Queue<'_, P> {
 
     /// Takes a waiter out of the list, wherever it stands.
     pub fn remove(&self, slot: Slot) {
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
-        let next = word::<P>(slot, node::NEXT).load(Relaxed);
-        let prev = word::<P>(slot, node::PREV).load(Relaxed);
+        // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock]) (block)
+        let next = node::word::<P>(slot, node::NEXT).load(Relaxed);
+        let prev = node::word::<P>(slot, node::PREV).load(Relaxed);
 
         match Slot::new(next as u16) {
-            // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-            Some(next) => word::<P>(next, node::PREV).store(prev, Relaxed),
-            // Ordering: Relaxed, sequence (inside the guard, [record.guard])
+            // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock])
+            Some(next) => node::word::<P>(next, node::PREV).store(prev, Relaxed),
+            // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock])
             None => self.tail.store(prev as u16, Relaxed),
         }
         match Slot::new(prev as u16) {
-            // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-            Some(prev) => word::<P>(prev, node::NEXT).store(next, Relaxed),
+            // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock])
+            Some(prev) => node::word::<P>(prev, node::NEXT).store(next, Relaxed),
             // Ordering: Release, [record.head]: pairs with the load in first()
             None => self.head.store(next as u16, Release),
         }

@@ -14,7 +14,7 @@
 //! first look at the lock after that time; a reader that holds the lock may take it again by
 //! [`RawRwLock::read_again`] whoever waits; more than 2^55 - 1 readers are refused, not miscounted;
 //! abortable by deadline. *Does not guarantee*: order among runners; a bound for a thread without
-//! a slot; use in signal handlers (an unlock may have to wait for the queue's guard); priority
+//! a slot; use in signal handlers (an unlock may have to wait for the queue's wait lock); priority
 //! inheritance; use across processes. *Fork*: as the
 //! mutex; a reader of another thread that was just backing out stays in the child's count. *Poisoning*: none.
 //! *Cost*: 16 bytes; one atomic operation to lock and one to unlock, for readers and writers.
@@ -28,7 +28,7 @@
 //! ```
 //!
 //! The reader count includes readers that are about to back out. WAITERS, HANDOFF and the queue
-//! change under the record's guard only. Whoever takes a reader's count back does what an unlock
+//! change under the record's wait lock only. Whoever takes a reader's count back does what an unlock
 //! does, since an unlock that saw it has left the wake-up to it; or, if it goes on to spin, sees to it
 //! that somebody will (`back_out`). WAITERS may be down while the
 //! first waiter is a writer that has been woken, dozes with a timer of its own (`doze_ns`), or
@@ -56,7 +56,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use lockwright_platform::{NO_CPU, Platform, Word, ZeroWord};
 
-use crate::record::Finally;
+use crate::record::{Control, Defer};
 use policy::Switches;
 use wake::Wakers;
 
@@ -134,7 +134,7 @@ impl<P: Platform, W: Policy> Default for RawRwLock<P, W> {
 
 impl<P: Platform, W: Policy> RawRwLock<P, W> {
     const S: Switches = {
-        // A doze takes WAITERS down; a writer that sleeps again without the guard leaves it so.
+        // A doze takes WAITERS down; a writer that sleeps again without the wait lock leaves it so.
         assert!(!W::SWITCHES.looks_first || W::SWITCHES.doze_ns == policy::NEVER);
         W::SWITCHES
     };
@@ -174,6 +174,11 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     pub fn control(&self) -> u32 {
         // Ordering: Relaxed, hint (the answer is old when it is given)
         self.ctl.load(Relaxed)
+    }
+
+    /// What names the record.
+    fn anchor(&self) -> Control<'_, P> {
+        Control(&self.ctl)
     }
 
     /// Whether somebody holds the lock now.
@@ -341,7 +346,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     pub fn while_reading<T>(&self, section: impl FnOnce() -> T) -> T {
         self.read();
         // SAFETY: acquired above and released once; `self` is borrowed beyond this call.
-        let _held = Finally(|| unsafe { self.unlock_read() });
+        let _held = Defer(|| unsafe { self.unlock_read() });
         section()
     }
 
@@ -350,7 +355,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     pub fn while_writing<T>(&self, section: impl FnOnce() -> T) -> T {
         self.write();
         // SAFETY: acquired above and released once; `self` is borrowed beyond this call.
-        let _held = Finally(|| unsafe { self.unlock_write() });
+        let _held = Defer(|| unsafe { self.unlock_write() });
         section()
     }
 
@@ -363,13 +368,13 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     ) -> T {
         self.write();
         // SAFETY: acquired above and released once, here or below; `self` is borrowed beyond this call.
-        let written = Finally(|| unsafe { self.unlock_write() });
+        let written = Defer(|| unsafe { self.unlock_write() });
         write();
         core::mem::forget(written);
         // SAFETY: held for writing, for the release above did not run.
         unsafe { self.downgrade() };
         // SAFETY: held for reading by the line above, and released once.
-        let _held = Finally(|| unsafe { self.unlock_read() });
+        let _held = Defer(|| unsafe { self.unlock_read() });
         read()
     }
 

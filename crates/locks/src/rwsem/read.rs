@@ -9,7 +9,7 @@ use super::policy::ReaderSteal;
 use super::wake::{WakeList, Wakers};
 use super::{Policy, RawRwLock, kind, owner};
 use crate::events::{Event, inc};
-use crate::record::{Guarded, Record, my_state, node, state, try_in_turn};
+use crate::record::{HeldRecord, Record, attach, my_state, node, state, try_in_turn};
 
 impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// The caller's count is in; `now` is what the word was then.
@@ -50,40 +50,40 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             return self.without_node(Self::try_read_past, Event::RwsemRlockFail, deadline);
         };
         P::check_in(&me);
-        let mut joined = None;
         if Self::S.readers_spin && !crowd {
+            let mut spins = false;
             if counted && self.may_spin(true) {
                 // Before anything else: writers cannot take the lock meanwhile.
                 self.back_out();
                 counted = false;
-                joined = self.join_spinners(true);
+                spins = true;
             }
-            if let Some(record) = joined {
-                if self.spin_in_osq(&me, record, Self::try_read_unqueued, true) {
-                    self.bring_readers(&me, record);
-                    record.leave_spinning(&self.ctl);
+            match if spins { self.spin_in_turn(&me, Self::try_read_unqueued, true) } else { None } {
+                Some(true) => {
+                    self.bring_readers(&me);
                     inc::<P>(Event::RwsemOptRlock);
                     return true;
                 }
-                if Self::S.phase_retry && self.phase_changed(seen_owner) && self.try_read_unqueued()
+                Some(false)
+                    if Self::S.phase_retry
+                        && self.phase_changed(seen_owner)
+                        && self.try_read_unqueued() =>
                 {
-                    record.leave_spinning(&self.ctl);
                     inc::<P>(Event::RwsemOptRlock);
                     inc::<P>(Event::RwsemOptRlock2);
                     return true;
                 }
-                record.stop_spinning();
+                _ => inc::<P>(Event::RwsemOptFail),
             }
-            inc::<P>(Event::RwsemOptFail);
         }
-        let Some(guarded) = Record::acquire_or_attach(joined, &self.ctl, &me) else {
+        let Some(held) = attach(self.anchor(), Some(&me)) else {
             drop(me);
             if counted {
                 self.give_back(READER);
             }
             return self.without_node(Self::try_read_past, Event::RwsemRlockFail, deadline);
         };
-        self.queue_reader(&me, guarded, counted, seen_owner, deadline)
+        self.queue_reader(&me, held, counted, seen_owner, deadline)
     }
 
     /// Whether readers that were refused only because others wait may keep the lock.
@@ -96,16 +96,10 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     }
 
     /// A reader has got the lock past the queue: if readers are first there, they come along.
-    fn bring_readers(&self, me: &Me<P>, record: Record<P>) {
-        // Ordering: Relaxed, hint (looked at again inside the guard)
+    fn bring_readers(&self, me: &Me<P>) {
+        // Ordering: Relaxed, hint (looked at again inside the wait lock)
         if self.count.load(Relaxed) & WAITERS != 0 {
-            let (guarded, mut list) = (record.acquire(Some(me)), WakeList::new());
-            // Ordering: Relaxed, sequence (WAITERS changes inside the guard, [record.guard])
-            if self.count.load(Relaxed) & WAITERS != 0 {
-                self.mark_wake(&guarded, Wakers::ReadOwned, &mut list);
-            }
-            drop(guarded);
-            list.wake::<P>();
+            self.wake_by(Some(me), Wakers::ReadOwned);
         }
     }
 
@@ -160,47 +154,47 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     fn queue_reader(
         &self,
         me: &Me<P>,
-        guarded: Guarded<P>,
+        held: HeldRecord<P>,
         counted: bool,
         seen_owner: u32,
         deadline: Option<u64>,
     ) -> bool {
-        self.clear_leftovers(&guarded);
-        let first = guarded.first().is_none();
+        self.clear_leftovers(&held);
+        let first = held.first().is_none();
         if counted
             && first
             // Ordering: Acquire, [rwsem.write]: an acquisition like any other (race 9)
             && self.count.load(Acquire) & (WRITER | HANDOFF | READ_FAIL) == 0
         {
-            guarded.leave(&self.ctl);
+            held.leave(self.anchor());
             self.note_reader();
             inc::<P>(Event::RwsemRlockFast);
             return true;
         }
         self.describe(me, kind::READER, seen_owner);
-        guarded.push_back(me.slot(), state::WAITING);
+        held.push_back(me.slot(), state::WAITING);
         let plus = if first { WAITERS } else { 0 };
         let minus = if counted { READER } else { 0 };
-        self.wait_read(me, guarded, plus.wrapping_sub(minus), deadline)
+        self.wait_read(me, held, plus.wrapping_sub(minus), deadline)
     }
 
     /// The wait of a reader that has just queued; `change` is what that changes in the count.
     pub(super) fn wait_read(
         &self,
         me: &Me<P>,
-        guarded: Guarded<P>,
+        held: HeldRecord<P>,
         change: u64,
         deadline: Option<u64>,
     ) -> bool {
-        let record = guarded.record();
+        let record = held.record();
         // Ordering: AcqRel, [rwsem.queue], [rwsem.read]: publishes the record; what the caller
         // had in the count leaves it as a reader's
         let now = self.count.fetch_add(change, AcqRel).wrapping_add(change);
         let mut list = WakeList::new();
-        self.wake_as_newcomer(&guarded, now, Some(me.slot()), &mut list);
+        self.wake_as_newcomer(&held, now, Some(me.slot()), &mut list);
         // The caller itself may be among those who were granted the lock.
-        guarded.settle(&self.ctl);
-        list.wake::<P>();
+        drop(held);
+        list.wake();
         loop {
             // Ordering: Acquire, [rwsem.grant]: pairs with the store in mark_wake() (race 9)
             if my_state(me).load(Acquire) == state::GRANTED {
@@ -226,44 +220,44 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// A timed waiter gives up, unless the lock was granted to it meanwhile. If it was first, the
     /// next is woken in its place, and what it had asked for is forgotten (races 11, 12, 20).
     pub(super) fn cancel(&self, me: &Me<P>, record: Record<P>, got: Event, lost: Event) -> bool {
-        let guarded = record.acquire(Some(me));
+        let held = record.acquire(Some(me));
         // Ordering: Acquire, [rwsem.grant]: pairs with the store in mark_wake()
         if my_state(me).load(Acquire) == state::GRANTED {
-            drop(guarded);
+            drop(held);
             return self.granted(me, got);
         }
-        self.leave_queue(me, guarded);
+        self.leave_queue(me, held);
         inc::<P>(lost);
         false
     }
 
     /// A waiter leaves the queue without the lock.
-    pub(super) fn leave_queue(&self, me: &Me<P>, guarded: Guarded<P>) {
-        let was_first = guarded.first() == Some(me.slot());
-        guarded.remove(me.slot());
+    pub(super) fn leave_queue(&self, me: &Me<P>, held: HeldRecord<P>) {
+        let was_first = held.first() == Some(me.slot());
+        held.remove(me.slot());
         let mut list = WakeList::new();
-        if guarded.first().is_none() {
-            // Ordering: Relaxed, sequence (the flags change inside the guard, [record.guard])
+        if held.first().is_none() {
+            // Ordering: Relaxed, sequence (the flags change inside the wait lock, [record.wait_lock])
             self.count.fetch_and(!(WAITERS | HANDOFF), Relaxed);
         } else if was_first {
             // Only the first waiter asks, so the request was the caller's.
-            // Ordering: Relaxed, sequence (the flags change inside the guard, [record.guard])
+            // Ordering: Relaxed, sequence (the flags change inside the wait lock, [record.wait_lock])
             self.count.fetch_and(!HANDOFF, Relaxed);
             // The next first did not take it down, if it is down. The look at the lock must not
             // be older: an unlock in between has seen no WAITERS.
             // Ordering: AcqRel, [rwsem.queue], [rwsem.write], [rwsem.read]: publishes the record to
             // the unlock that sees it; what is granted below was released before
             let now = self.count.fetch_or(WAITERS, AcqRel);
-            self.wake_if_not_written(&guarded, now, &mut list);
+            self.wake_if_not_written(&held, now, &mut list);
         }
-        guarded.leave(&self.ctl);
-        list.wake::<P>();
+        held.leave(self.anchor());
+        list.wake();
     }
 
     /// Flags of nobody, where a fork has cut the queue off.
-    pub(super) fn clear_leftovers(&self, guarded: &Guarded<P>) {
-        // Ordering: Relaxed, sequence (the flags change inside the guard, [record.guard]) (block)
-        if guarded.first().is_none() && self.count.load(Relaxed) & (WAITERS | HANDOFF) != 0 {
+    pub(super) fn clear_leftovers(&self, held: &HeldRecord<P>) {
+        // Ordering: Relaxed, sequence (the flags change inside the wait lock, [record.wait_lock]) (block)
+        if held.first().is_none() && self.count.load(Relaxed) & (WAITERS | HANDOFF) != 0 {
             self.count.fetch_and(!(WAITERS | HANDOFF), Relaxed);
         }
     }
@@ -275,7 +269,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             ns => P::ticks().saturating_add(P::ticks_of(ns)),
         };
         let words = node::words(me.record());
-        // Ordering: Relaxed, init (published by the guard, [record.guard]) (block)
+        // Ordering: Relaxed, init (published by the wait lock, [record.wait_lock]) (block)
         words[node::RW_KIND].store(kind, Relaxed);
         words[node::RW_SAW_BIT].store(seen_owner & owner::NONSPINNABLE, Relaxed);
         words[node::RW_HANDOFF_AT[0]].store(at as u32, Relaxed);

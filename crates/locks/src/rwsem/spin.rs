@@ -8,7 +8,7 @@ use super::count::{HANDOFF, LOCKED, READER, READERS, WRITER};
 use super::{Policy, RawRwLock, owner};
 use crate::events::{Event, inc};
 use crate::osq;
-use crate::record::{Record, ctl, join_spinners};
+use crate::record::{Anchor, Record, Spinner};
 
 /// Time for spinning on readers: so much, and [`PER_READER_NS`] for each up to [`MOST_READERS`].
 const READERS_NS: u64 = 10_000;
@@ -107,24 +107,10 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         sensible && P::spinner_cap() > 0 && !P::should_yield()
     }
 
-    /// The record of a caller that [may spin](Self::may_spin), if there is room: it is one of its
-    /// spinners then, until it [leaves](Record::leave_spinning) or
-    /// [stops](Record::stop_spinning).
-    pub(super) fn join_spinners(&self, reader: bool) -> Option<Record<P>> {
-        let record = join_spinners(&self.ctl, P::spinner_cap())?;
-        if reader && Self::S.one_reader_spins && !record.admit_reader() {
-            record.leave_spinning(&self.ctl);
-            return None;
-        }
-        Some(record)
-    }
-
     /// Whether somebody spins in the OSQ, as far as can be seen.
     pub(super) fn has_spinner(&self) -> bool {
-        // Ordering: Relaxed, hint (a record that serves another lock by now misleads a policy,
-        // no more) (block)
-        ctl::record(self.ctl.load(Relaxed))
-            .is_some_and(|id| Record::<P>::at(id).osq_tail().load(Relaxed) != 0)
+        // A record that serves another lock by now misleads a policy, no more.
+        self.anchor().index().is_some_and(|id| Record::<P>::at(id).osq().has_spinner())
     }
 
     /// When a spin that begins now ends at the latest, in ticks.
@@ -132,23 +118,28 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         osq::spin_end::<P>(Self::S.spin_ns, Self::S.until_resched)
     }
 
-    /// Spins as head of the OSQ; true with the lock.
-    pub(super) fn spin_in_osq(
+    /// Spins as the one that may, if the caller, which [may spin](Self::may_spin), comes to be that one;
+    /// true with the lock. `None`: it should not spin now.
+    pub(super) fn spin_in_turn(
         &self,
         me: &Me<P>,
-        record: Record<P>,
         attempt: fn(&Self) -> bool,
         reader: bool,
-    ) -> bool {
+    ) -> Option<bool> {
+        let one_reader = reader && Self::S.one_reader_spins;
+        let record = self.anchor().index().map(Record::<P>::at);
+        if one_reader && record.is_some_and(|record| !record.admit_reader()) {
+            return None;
+        }
         let end = Self::spin_end();
         let until = Until { resched: true, ..Until::CHANGED.deadline(end) };
-        let head = osq::lock(record.osq_tail(), me, until);
-        let got = head && self.spin(attempt, reader, end);
-        if head {
-            osq::unlock(record.osq_tail(), me);
-        }
-        if reader && Self::S.one_reader_spins {
+        let spinner = Spinner::join(self.anchor(), me, until, P::spinner_cap());
+        let got = spinner.as_ref().map(|_| self.spin(attempt, reader, end));
+        if one_reader && let Some(record) = record.or(spinner.as_ref().map(Spinner::record)) {
             record.dismiss_reader();
+        }
+        if let Some(spinner) = spinner {
+            spinner.leave(self.anchor());
         }
         got
     }

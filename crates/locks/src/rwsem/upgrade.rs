@@ -9,7 +9,7 @@ use super::count::{HANDOFF, LOCKED, READ_FAIL, READ_FAILED, READER, UPGRADABLE, 
 use super::wake::{Wakers, knows_it_is_first};
 use super::{Policy, RawRwLock, kind};
 use crate::events::{Event, inc};
-use crate::record::{Guarded, attach, state};
+use crate::record::{HeldRecord, attach, state};
 
 /// What an upgradable reader has in the count.
 const MINE: u64 = READER | UPGRADABLE;
@@ -61,14 +61,14 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             return self.without_node(past, Event::RwsemRlockFail, deadline);
         };
         P::check_in(&me);
-        let Some(guarded) = attach(&self.ctl, Some(&me)) else {
+        let Some(held) = attach(self.anchor(), Some(&me)) else {
             drop(me);
             return self.without_node(past, Event::RwsemRlockFail, deadline);
         };
-        self.clear_leftovers(&guarded);
+        self.clear_leftovers(&held);
         self.describe(&me, kind::UPGRADABLE, 0);
-        let first = guarded.push_back(me.slot(), state::WAITING);
-        self.wait_read(&me, guarded, if first { WAITERS } else { 0 }, deadline)
+        let first = held.push_back(me.slot(), state::WAITING);
+        self.wait_read(&me, held, if first { WAITERS } else { 0 }, deadline)
     }
 
     /// Releases an upgradable reader's hold.
@@ -180,35 +180,35 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             return self.without_node(attempt, Event::RwsemWlockFail, deadline);
         };
         P::check_in(&me);
-        let Some(guarded) = attach(&self.ctl, Some(&me)) else {
+        let Some(held) = attach(self.anchor(), Some(&me)) else {
             drop(me);
             return self.without_node(attempt, Event::RwsemWlockFail, deadline);
         };
         self.describe(&me, kind::UPGRADING, 0);
-        self.clear_leftovers(&guarded);
-        if let Some(first) = guarded.first() {
+        self.clear_leftovers(&held);
+        if let Some(first) = held.first() {
             knows_it_is_first::<P>(first, false);
         }
-        guarded.push_front(me.slot(), state::WAITING);
+        held.push_front(me.slot(), state::WAITING);
         // HANDOFF, whoever asked for it before: no reader may come any more, or the others would
         // never have left.
         // Ordering: AcqRel, [rwsem.queue]: publishes the record to the unlock that sees it
         self.count.fetch_or(WAITERS | HANDOFF, AcqRel);
-        self.wait_upgrade(&me, guarded, deadline)
+        self.wait_upgrade(&me, held, deadline)
     }
 
-    fn wait_upgrade(&self, me: &Me<P>, guarded: Guarded<P>, deadline: Option<u64>) -> bool {
-        let record = guarded.record();
-        let mut guarded = guarded;
+    fn wait_upgrade(&self, me: &Me<P>, held: HeldRecord<P>, deadline: Option<u64>) -> bool {
+        let record = held.record();
+        let mut held = held;
         loop {
-            if self.try_upgrade_queued(me, &guarded) {
-                guarded.remove(me.slot());
-                guarded.leave(&self.ctl);
+            if self.try_upgrade_queued(me, &held) {
+                held.remove(me.slot());
+                held.leave(self.anchor());
                 self.note_writer();
                 inc::<P>(Event::RwsemWlock);
                 return true;
             }
-            drop(guarded);
+            drop(held);
             if deadline.is_some_and(|at| P::now() >= at) {
                 self.leave_queue(me, record.acquire(Some(me)));
                 inc::<P>(Event::RwsemWlockFail);
@@ -217,12 +217,12 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             P::park(me, deadline);
             inc::<P>(Event::RwsemSleepWriter);
             P::check_in(me);
-            guarded = record.acquire(Some(me));
+            held = record.acquire(Some(me));
         }
     }
 
-    fn try_upgrade_queued(&self, me: &Me<P>, guarded: &Guarded<P>) -> bool {
-        let keep = if guarded.next(me.slot()).is_none() { !(WAITERS | HANDOFF) } else { !HANDOFF };
+    fn try_upgrade_queued(&self, me: &Me<P>, held: &HeldRecord<P>) -> bool {
+        let keep = if held.next(me.slot()).is_none() { !(WAITERS | HANDOFF) } else { !HANDOFF };
         // Ordering: Relaxed, hint (re-checked by the exchange)
         let mut now = self.count.load(Relaxed);
         while now & LOCKED == READER {

@@ -3,13 +3,13 @@
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use lockwright_platform::{NO_CPU, Platform, Shield, Slot, Word};
+use lockwright_platform::{Me, NO_CPU, Platform, Shield, Slot, Word};
 
 use super::count::{HANDOFF, LOCKED, READ_FAIL, READER, READERS, UPGRADABLE, WAITERS, WRITER};
 use super::policy::NEVER;
 use super::{Policy, RawRwLock, kind, owner};
 use crate::events::{Event, inc};
-use crate::record::{Guarded, Record, ctl, node, state, waiter_state, word};
+use crate::record::{Anchor, Detached, HeldRecord, Record, node, state, waiter_state};
 
 /// Who may be woken.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -25,16 +25,17 @@ pub(super) enum Wakers {
 /// Most grants of one wake-up, whatever the policy: they are remembered until the guard is free.
 const BATCH: usize = 256;
 
-/// Waiters to be woken when the guard has been dropped.
-pub(super) struct WakeList {
+/// What is to be done when the wait lock has been dropped: waiters to wake, a record to give back.
+pub(super) struct WakeList<P: Platform> {
     // Two more: a first writer that is told so, and one that is woken by a fair unlock.
     slots: [u16; BATCH + 2],
     length: usize,
+    detached: Option<Detached<P>>,
 }
 
-impl WakeList {
+impl<P: Platform> WakeList<P> {
     pub(super) fn new() -> Self {
-        WakeList { slots: [0; BATCH + 2], length: 0 }
+        WakeList { slots: [0; BATCH + 2], length: 0, detached: None }
     }
 
     fn push(&mut self, slot: Slot) {
@@ -42,17 +43,20 @@ impl WakeList {
         self.length += 1;
     }
 
-    pub(super) fn wake<P: Platform>(&self) {
+    pub(super) fn wake(self) {
+        if let Some(detached) = self.detached {
+            detached.give_back();
+        }
         for slot in self.slots[..self.length].iter().filter_map(|&slot| Slot::new(slot)) {
             P::unpark(slot);
         }
     }
 }
 
-/// What a waiter's node says of it. Written by the waiter before it queues; read under the guard.
+/// What a waiter's node says of it. Written by the waiter before it queues; read under the wait lock.
 pub(super) fn word_of<P: Platform>(slot: Slot, index: usize) -> u32 {
-    // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-    word::<P>(slot, index).load(Relaxed)
+    // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock])
+    node::word::<P>(slot, index).load(Relaxed)
 }
 
 pub(super) fn is_writer<P: Platform>(slot: Slot) -> bool {
@@ -63,10 +67,10 @@ pub(super) fn is_writer<P: Platform>(slot: Slot) -> bool {
 /// has a timer, or has asked.
 const KNOWS: u32 = 1 << 31;
 
-/// Notes whether the writer in `slot` knows that it is first. Under the guard.
+/// Notes whether the writer in `slot` knows that it is first. Under the wait lock.
 pub(super) fn knows_it_is_first<P: Platform>(slot: Slot, knows: bool) {
-    let word = word::<P>(slot, node::RW_SAW_BIT);
-    // Ordering: Relaxed, sequence (inside the guard, [record.guard]) (block)
+    let word = node::word::<P>(slot, node::RW_SAW_BIT);
+    // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock]) (block)
     let others = word.load(Relaxed) & !KNOWS;
     word.store(others | if knows { KNOWS } else { 0 }, Relaxed);
 }
@@ -95,34 +99,45 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     pub(super) fn wake(&self, who: Wakers) {
         let me = P::enter();
         let _shield = Shield::<P>::up();
+        if let Some(me) = &me {
+            P::check_in(me);
+        }
+        self.wake_by(me.as_ref(), who);
+    }
+
+    /// The same for a caller inside a lock operation, with its node if it has one.
+    pub(super) fn wake_by(&self, me: Option<&Me<P>>, who: Wakers) {
         // Ordering: Acquire, [rwsem.queue]: whoever set WAITERS had attached the record before
         self.count.load(Acquire);
-        // Ordering: Acquire, [record.attach]: the record's words are looked at
-        let Some(id) = ctl::record(self.ctl.load(Acquire)) else {
+        let Some(id) = self.anchor().index() else {
             return;
         };
-        let guarded = Record::<P>::at(id).acquire(me.as_ref());
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-        if ctl::record(self.ctl.load(Relaxed)) != Some(id) {
+        let held = Record::<P>::at(id).acquire(me);
+        if self.anchor().index() != Some(id) {
             // All who waited when the caller unlocked have left, and each has passed the baton.
             return;
         }
         let mut list = WakeList::new();
-        self.mark_wake(&guarded, who, &mut list);
-        guarded.settle(&self.ctl);
-        list.wake::<P>();
+        self.mark_wake(&held, who, &mut list);
+        drop(held);
+        list.wake();
     }
 
     /// What somebody does who has queued, or found the lock held by readers only.
-    pub(super) fn wake_if_not_written(&self, guarded: &Guarded<P>, now: u64, list: &mut WakeList) {
+    pub(super) fn wake_if_not_written(
+        &self,
+        held: &HeldRecord<P>,
+        now: u64,
+        list: &mut WakeList<P>,
+    ) {
         if now & WRITER != 0 {
             return;
         }
         if now & (READERS | READ_FAIL) != 0 {
-            self.mark_wake(guarded, Wakers::Readers, list);
+            self.mark_wake(held, Wakers::Readers, list);
         } else {
             self.allow_spinning();
-            self.mark_wake(guarded, Wakers::Any, list);
+            self.mark_wake(held, Wakers::Any, list);
         }
     }
 
@@ -130,64 +145,64 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// reader wakes others only if the lock is free, and a writer leaves it forbidden to spin.
     pub(super) fn wake_as_newcomer(
         &self,
-        guarded: &Guarded<P>,
+        held: &HeldRecord<P>,
         now: u64,
         reader: Option<Slot>,
-        list: &mut WakeList,
+        list: &mut WakeList<P>,
     ) {
         let upgrades = |slot| word_of::<P>(slot, node::RW_KIND) != kind::READER;
         // An upgradable reader, which the kernel has not, may wait for a change of the count alone.
         if Self::S.newcomers_wake || now & UPGRADABLE != 0 || reader.is_some_and(upgrades) {
-            return self.wake_if_not_written(guarded, now, list);
+            return self.wake_if_not_written(held, now, list);
         }
         match reader {
             _ if now & WRITER != 0 => {}
-            Some(_) if now & LOCKED == 0 => self.wake_if_not_written(guarded, now, list),
+            Some(_) if now & LOCKED == 0 => self.wake_if_not_written(held, now, list),
             // Itself, to join those who hold the lock.
-            Some(slot) if guarded.first() == Some(slot) => {
-                self.mark_wake(guarded, Wakers::Any, list);
+            Some(slot) if held.first() == Some(slot) => {
+                self.mark_wake(held, Wakers::Any, list);
             }
             Some(_) => {}
-            None if now & LOCKED == 0 => self.mark_wake(guarded, Wakers::Any, list),
-            None => self.mark_wake(guarded, Wakers::Readers, list),
+            None if now & LOCKED == 0 => self.mark_wake(held, Wakers::Any, list),
+            None => self.mark_wake(held, Wakers::Readers, list),
         }
     }
 
     /// Grants to readers, or notes the first writer for a wake-up. All granted readers are in the
     /// count before the first of them may run (race 8).
-    pub(super) fn mark_wake(&self, guarded: &Guarded<P>, who: Wakers, list: &mut WakeList) {
-        let Some(first) = guarded.first() else {
+    pub(super) fn mark_wake(&self, held: &HeldRecord<P>, who: Wakers, list: &mut WakeList<P>) {
+        let Some(first) = held.first() else {
             // Left over where a fork cut the queue off.
             // Ordering: Relaxed, hint (requests of nobody)
             self.count.fetch_and(!(WAITERS | HANDOFF), Relaxed);
             return;
         };
         match word_of::<P>(first, node::RW_KIND) {
-            kind::WRITER if who == Wakers::Any => self.wake_writer(guarded, first, list),
+            kind::WRITER if who == Wakers::Any => self.wake_writer(held, first, list),
             kind::UPGRADING if who != Wakers::ReadOwned => list.push(first),
             kind::WRITER => Self::tell_first(first, list),
             kind::UPGRADING => {}
             _ if list.length >= BATCH => {}
-            _ => self.grant_readers(guarded, first, who, list),
+            _ => self.grant_readers(held, first, who, list),
         }
     }
 
     /// A writer that has become first in its sleep must set its timer, or ask: with readers there
     /// all the time no unlock would wake it (race 16).
-    fn tell_first(first: Slot, list: &mut WakeList) {
+    fn tell_first(first: Slot, list: &mut WakeList<P>) {
         if Self::S.handoff_ns != NEVER && word_of::<P>(first, node::RW_SAW_BIT) & KNOWS == 0 {
             knows_it_is_first::<P>(first, true);
             list.push(first);
         }
     }
 
-    fn wake_writer(&self, guarded: &Guarded<P>, first: Slot, list: &mut WakeList) {
+    fn wake_writer(&self, held: &HeldRecord<P>, first: Slot, list: &mut WakeList<P>) {
         inc::<P>(Event::RwsemWakeWriter);
         if Self::S.writers_steal && !Self::S.early_transfer {
             if Self::S.doze_ns != NEVER {
                 // Once is enough: it may be long before it runs, and raises the flag again if it
                 // wants another (or sets a timer).
-                // Ordering: Relaxed, sequence (WAITERS changes inside the guard, [record.guard])
+                // Ordering: Relaxed, sequence (WAITERS changes inside the wait lock, [record.wait_lock])
                 self.count.fetch_and(!WAITERS, Relaxed);
             }
             return list.push(first);
@@ -195,12 +210,12 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         // Ordering: Relaxed, hint (re-checked by the exchange)
         let mut now = self.count.load(Relaxed);
         while now & LOCKED == 0 {
-            let new = self.without_first(guarded, first, now) | WRITER;
+            let new = self.without_first(held, first, now) | WRITER;
             // Ordering: Acquire, [rwsem.write], [rwsem.read]: pairs with the releases, on behalf
             // of the waiter; Relaxed, hint (retried)
             match self.count.compare_exchange(now, new, Acquire, Relaxed) {
                 Ok(_) => {
-                    self.grant_writer(guarded, first);
+                    self.grant_writer(held, first, list);
                     return list.push(first);
                 }
                 Err(other) => now = other,
@@ -209,27 +224,34 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     }
 
     /// The count word when `first` has left the queue with the lock.
-    fn without_first(&self, guarded: &Guarded<P>, first: Slot, now: u64) -> u64 {
-        let alone = guarded.next(first).is_none();
+    fn without_first(&self, held: &HeldRecord<P>, first: Slot, now: u64) -> u64 {
+        let alone = held.next(first).is_none();
         now & !HANDOFF & !WAITERS | if alone { 0 } else { WAITERS }
     }
 
     /// The lock, held for writing in the count already, becomes that of the first waiter.
-    fn grant_writer(&self, guarded: &Guarded<P>, first: Slot) {
+    fn grant_writer(&self, held: &HeldRecord<P>, first: Slot, list: &mut WakeList<P>) {
         // Ordering: Relaxed, hint (its CPU is not known before it runs)
         self.owner.store((u32::from(NO_CPU) + 1) << owner::CPU_SHIFT, Relaxed);
-        self.grant(guarded, first);
+        self.grant(held, first, list);
     }
 
-    fn grant(&self, guarded: &Guarded<P>, slot: Slot) {
-        guarded.remove(slot);
-        guarded.drop_user();
+    fn grant(&self, held: &HeldRecord<P>, slot: Slot, list: &mut WakeList<P>) {
+        held.remove(slot);
+        // Before the last is let go, which may free the lock.
+        list.detached = held.end_use(self.anchor());
         // Ordering: Release, [rwsem.grant]: pairs with the loads in wait_read(), wait_write() and
         // cancel()
         waiter_state::<P>(slot).store(state::GRANTED, Release);
     }
 
-    fn grant_readers(&self, guarded: &Guarded<P>, first: Slot, who: Wakers, list: &mut WakeList) {
+    fn grant_readers(
+        &self,
+        held: &HeldRecord<P>,
+        first: Slot,
+        who: Wakers,
+        list: &mut WakeList<P>,
+    ) {
         let mut tentative = 0;
         if who != Wakers::ReadOwned {
             tentative = READER;
@@ -241,9 +263,8 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             // Before the others are looked for, so that spinners know at once.
             self.note_granted_readers(first);
         }
-        let granted = self.choose_readers(guarded, first, list);
-        let chosen = list.slots[list.length - granted as usize..list.length].iter();
-        let chosen = chosen.filter_map(|&slot| Slot::new(slot));
+        let granted = self.choose_readers(held, first, list);
+        let chosen = list.length - granted as usize..list.length;
 
         // Ordering: Relaxed, hint (re-checked by the exchange)
         let mut now = self.count.load(Relaxed);
@@ -252,7 +273,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             if granted > 0 {
                 new &= !HANDOFF;
             }
-            new = new & !WAITERS | if granted == self.queued(guarded) { 0 } else { WAITERS };
+            new = new & !WAITERS | if granted == self.queued(held) { 0 } else { WAITERS };
             // Ordering: AcqRel, [rwsem.write], [rwsem.read]: acquires for the readers, and gives
             // the tentative count back; Relaxed, hint (retried)
             match self.count.compare_exchange(now, new, AcqRel, Relaxed) {
@@ -263,8 +284,11 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         if granted > 0 {
             inc::<P>(Event::RwsemWakeReader);
         }
-        chosen.for_each(|slot| self.grant(guarded, slot));
-        if let Some(first) = guarded.first()
+        for at in chosen {
+            let slot = Slot::new(list.slots[at]).expect("a chosen waiter has a slot");
+            self.grant(held, slot, list);
+        }
+        if let Some(first) = held.first()
             && is_writer::<P>(first)
         {
             Self::tell_first(first, list);
@@ -286,14 +310,14 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     }
 
     /// Puts the readers that a wake-up grants to on the list; returns their number.
-    fn choose_readers(&self, guarded: &Guarded<P>, first: Slot, list: &mut WakeList) -> u32 {
+    fn choose_readers(&self, held: &HeldRecord<P>, first: Slot, list: &mut WakeList<P>) -> u32 {
         let room = (BATCH - list.length) as u32;
         let cap = if Self::S.wake_cap == 0 { room } else { room.min(Self::S.wake_cap) };
         let (mut granted, mut at) = (0, Some(first));
         while let Some(slot) = at
             && granted < cap
         {
-            at = guarded.next(slot);
+            at = held.next(slot);
             match word_of::<P>(slot, node::RW_KIND) {
                 kind::READER => {}
                 // Claimed here: a thread that cannot queue takes the bit past those who wait.
@@ -308,9 +332,9 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         granted
     }
 
-    fn queued(&self, guarded: &Guarded<P>) -> u32 {
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-        guarded.record().length().load(Relaxed)
+    fn queued(&self, held: &HeldRecord<P>) -> u32 {
+        // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock])
+        held.record().length().load(Relaxed)
     }
 
     /// The owner word for readers that were granted the lock. If the first of them had been
@@ -357,16 +381,14 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         // Ordering: Acquire, [rwsem.queue]: whoever waits had attached the record before
         self.count.load(Acquire);
         let _shield = Shield::<P>::up();
-        // Ordering: Acquire, [record.attach]: the record's words are looked at
-        let Some(id) = ctl::record(self.ctl.load(Acquire)) else {
+        let Some(id) = self.anchor().index() else {
             return false;
         };
-        let guarded = Record::<P>::at(id).acquire(None);
-        // Ordering: Relaxed, sequence (inside the guard, [record.guard])
-        if ctl::record(self.ctl.load(Relaxed)) != Some(id) {
+        let held = Record::<P>::at(id).acquire(None);
+        if self.anchor().index() != Some(id) {
             return false;
         }
-        let Some(first) = guarded.first() else {
+        let Some(first) = held.first() else {
             return false;
         };
         let mut list = WakeList::new();
@@ -377,7 +399,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
                 if now & LOCKED != mine {
                     return false;
                 }
-                let new = self.without_first(&guarded, first, now) & !LOCKED | WRITER;
+                let new = self.without_first(&held, first, now) & !LOCKED | WRITER;
                 // Ordering: AcqRel, [rwsem.write], [rwsem.read]: releases the caller's section,
                 // acquires the earlier readers' for the waiter; Relaxed, hint (retried)
                 match self.count.compare_exchange(now, new, AcqRel, Relaxed) {
@@ -385,7 +407,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
                     Err(other) => now = other,
                 }
             }
-            self.grant_writer(&guarded, first);
+            self.grant_writer(&held, first, &mut list);
             list.push(first);
         } else {
             // The caller becomes a reader, if it is not, and leaves as one: no writer gets in
@@ -394,20 +416,20 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
                 // Ordering: Release, [rwsem.write]: pairs with the acquisitions of readers
                 self.count.fetch_add(READER - WRITER, Release);
             }
-            self.mark_wake(&guarded, Wakers::ReadOwned, &mut list);
-            self.give_back_guarded(&guarded, &mut list);
+            self.mark_wake(&held, Wakers::ReadOwned, &mut list);
+            self.give_back_guarded(&held, &mut list);
         }
-        guarded.settle(&self.ctl);
-        list.wake::<P>();
+        drop(held);
+        list.wake();
         true
     }
 
-    /// [`give_back`](Self::give_back) of a reader by a holder of the guard.
-    fn give_back_guarded(&self, guarded: &Guarded<P>, list: &mut WakeList) {
+    /// [`give_back`](Self::give_back) of a reader by a holder of the wait lock.
+    fn give_back_guarded(&self, held: &HeldRecord<P>, list: &mut WakeList<P>) {
         // Ordering: Release, [rwsem.read]: pairs with the writers' acquisitions
         let now = self.count.fetch_sub(READER, Release).wrapping_sub(READER);
         if now & WAITERS != 0 {
-            self.wake_if_not_written(guarded, now, list);
+            self.wake_if_not_written(held, now, list);
         }
     }
 

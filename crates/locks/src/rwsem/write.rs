@@ -9,7 +9,7 @@ use super::policy::NEVER;
 use super::wake::{WakeList, handoff_at, knows_it_is_first};
 use super::{Policy, RawRwLock, kind, owner};
 use crate::events::{Event, inc};
-use crate::record::{Guarded, Record, my_state, node, state};
+use crate::record::{HeldRecord, Record, attach, my_state, node, state};
 
 /// How often the sleep of a first writer doubles at most.
 const DOUBLINGS: u32 = 2;
@@ -26,44 +26,38 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             return self.without_node(Self::try_write, Event::RwsemWlockFail, deadline);
         };
         P::check_in(&me);
-        let mut joined = None;
         if Self::S.writers_spin {
-            if self.may_spin(false) {
-                joined = self.join_spinners(false);
-            }
-            if let Some(record) = joined {
-                if self.spin_in_osq(&me, record, Self::try_write_unqueued, false) {
-                    record.leave_spinning(&self.ctl);
-                    inc::<P>(Event::RwsemOptLock);
-                    return true;
-                }
-                record.stop_spinning();
+            let spun = self.may_spin(false)
+                && self.spin_in_turn(&me, Self::try_write_unqueued, false) == Some(true);
+            if spun {
+                inc::<P>(Event::RwsemOptLock);
+                return true;
             }
             inc::<P>(Event::RwsemOptFail);
         }
         // Ordering: Relaxed, hint (what the policy goes by)
         let seen_owner = self.owner.load(Relaxed);
-        let Some(guarded) = Record::acquire_or_attach(joined, &self.ctl, &me) else {
+        let Some(held) = attach(self.anchor(), Some(&me)) else {
             drop(me);
             return self.without_node(Self::try_write, Event::RwsemWlockFail, deadline);
         };
-        self.queue_writer(&me, guarded, seen_owner, deadline)
+        self.queue_writer(&me, held, seen_owner, deadline)
     }
 
     fn queue_writer(
         &self,
         me: &Me<P>,
-        guarded: Guarded<P>,
+        held: HeldRecord<P>,
         seen_owner: u32,
         deadline: Option<u64>,
     ) -> bool {
-        let record = guarded.record();
-        self.clear_leftovers(&guarded);
+        let record = held.record();
+        self.clear_leftovers(&held);
         self.describe(me, kind::WRITER, seen_owner);
         let mut list = WakeList::new();
         // While it waits for readers alone it is awake: they need not wake it.
         let mut quiet = false;
-        if guarded.push_back(me.slot(), state::WAITING) {
+        if held.push_back(me.slot(), state::WAITING) {
             quiet = P::spinner_cap() > 0 && self.may_drain();
             if !quiet {
                 self.ask_for_wake();
@@ -72,30 +66,30 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             // Ordering: Acquire, [rwsem.write], [rwsem.read]: what is granted below was released
             // before
             let now = self.count.load(Acquire);
-            self.wake_as_newcomer(&guarded, now, None, &mut list);
+            self.wake_as_newcomer(&held, now, None, &mut list);
         }
-        let (mut guarded, mut sleeps, mut looks) = (guarded, 0, 0);
+        let (mut held, mut sleeps, mut looks) = (held, 0, 0);
         // Ordering: Relaxed, owner-only (if granted, then by this thread)
         if my_state(me).load(Relaxed) == state::GRANTED {
-            guarded.settle(&self.ctl);
-            list.wake::<P>();
+            drop(held);
+            list.wake();
             return self.write_granted(me);
         }
         loop {
-            if self.try_write_queued(me, &guarded, quiet) {
-                guarded.remove(me.slot());
-                guarded.leave(&self.ctl);
-                list.wake::<P>();
+            if self.try_write_queued(me, &held, quiet) {
+                held.remove(me.slot());
+                held.leave(self.anchor());
+                list.wake();
                 self.note_writer();
                 self.stay_forbidden(me);
                 inc::<P>(Event::RwsemWlock);
                 return true;
             }
-            let first = guarded.first() == Some(me.slot());
+            let first = held.first() == Some(me.slot());
             knows_it_is_first::<P>(me.slot(), first);
             let doze_ns = if first { self.begin_doze(sleeps) } else { NEVER };
-            drop(guarded);
-            core::mem::replace(&mut list, WakeList::new()).wake::<P>();
+            drop(held);
+            core::mem::replace(&mut list, WakeList::new()).wake();
             if deadline.is_some_and(|at| P::now() >= at) {
                 return self.cancel(me, record, Event::RwsemWlock, Event::RwsemWlockFail);
             }
@@ -109,11 +103,11 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
                     }
                 }
             }
-            guarded = record.acquire(Some(me));
+            held = record.acquire(Some(me));
             // Once it is granted, the record is not this lock's for the caller's sake any more.
             // Ordering: Acquire, [rwsem.grant]: pairs with the store in mark_wake()
             if my_state(me).load(Acquire) == state::GRANTED {
-                drop(guarded);
+                drop(held);
                 return self.write_granted(me);
             }
             if !hopes && quiet {
@@ -139,7 +133,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// Returns how long it may sleep so.
     fn begin_doze(&self, sleeps: u32) -> u64 {
         let dozes = Self::S.doze_ns != NEVER && Self::S.writers_steal;
-        // Ordering: Relaxed, sequence (HANDOFF changes inside the guard, [record.guard])
+        // Ordering: Relaxed, sequence (HANDOFF changes inside the wait lock, [record.wait_lock])
         if !dozes || sleeps == 0 || self.count.load(Relaxed) & HANDOFF != 0 {
             return NEVER;
         }
@@ -169,7 +163,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         P::check_in(me);
     }
 
-    /// Whether a woken writer should do more than sleep again; without the guard, which others need
+    /// Whether a woken writer should do more than sleep again; without the wait lock, which others need
     /// to wake it.
     fn has_a_chance(
         &self,
@@ -178,7 +172,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         first: bool,
         deadline: Option<u64>,
     ) -> bool {
-        // Ordering: Relaxed, hint (looked at again inside the guard) (block)
+        // Ordering: Relaxed, hint (looked at again inside the wait lock) (block)
         let now = self.count.load(Relaxed);
         if my_state(me).load(Relaxed) == state::GRANTED || now & LOCKED == 0 {
             return true;
@@ -191,9 +185,9 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
 
     /// A queued writer's attempt. The first one, if it has waited long enough and the lock is
     /// held, forbids stealing; while that holds, no other gets the lock here.
-    fn try_write_queued(&self, me: &Me<P>, guarded: &Guarded<P>, quiet: bool) -> bool {
-        let first = guarded.first() == Some(me.slot());
-        let alone = first && guarded.next(me.slot()).is_none();
+    fn try_write_queued(&self, me: &Me<P>, held: &HeldRecord<P>, quiet: bool) -> bool {
+        let first = held.first() == Some(me.slot());
+        let alone = first && held.next(me.slot()).is_none();
         // Ordering: Relaxed, hint (re-checked by the exchange)
         let mut now = self.count.load(Relaxed);
         loop {

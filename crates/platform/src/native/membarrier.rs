@@ -319,9 +319,11 @@ pub(super) mod script {
     use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
     /// Whoever waits for stores to drain says so to the one and waits for the other.
-    static GATE: Mutex<Option<(Sender<()>, Arc<RwLock<()>>)>> = Mutex::new(None);
+    static GATE: Mutex<Option<Gate>> = Mutex::new(None);
 
-    fn gate() -> Option<(Sender<()>, Arc<RwLock<()>>)> {
+    type Gate = (Sender<()>, Arc<RwLock<()>>);
+
+    fn gate() -> Option<Gate> {
         GATE.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
