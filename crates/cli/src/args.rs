@@ -37,6 +37,7 @@ const HELP: &str = help!(
     "\
   lockwright bench                  mutexes of this machine side by side
   lockwright bench rwlock           reader-writer locks
+  lockwright run -- ./server        a program as it is, with these locks
   lockwright sim published --quick  published results beside simulated ones"
 );
 
@@ -58,6 +59,9 @@ pub enum Command {
     /// Compare locks, result files or commands with a base, and say what is better or worse
     #[command(after_help = crate::compare::HELP)]
     Compare(Box<crate::compare::CompareArgs>),
+    /// Run a command with lockwright's locks in place of the C library's
+    #[command(after_help = crate::run::HELP)]
+    Run(crate::run::RunArgs),
     /// List the policies of the reader-writer lock, and what each switch means
     Policies {
         /// As Markdown, with a table of all: the project's docs/policies.md

@@ -16,11 +16,13 @@ mod args;
 mod bench;
 mod compare;
 mod failure;
+mod launch;
 mod mix_args;
 mod order;
 mod output;
 mod policies;
 mod progress;
+mod run;
 mod session;
 mod sim;
 mod sim_args;
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         Command::Machines(args) => sim::machines(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Run(args) => run::run(&args),
     };
     match done {
         Ok(code) => code,

@@ -12,7 +12,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use libc::{EINVAL, EPERM, ETIMEDOUT, clockid_t, timespec};
 use lockwright_locks::condvar::Foreign;
-use lockwright_locks::mutex::{Atomic, Kernel, Latency};
+use lockwright_locks::mutex::{Atomic, Fair, Kernel, Latency};
 use lockwright_locks::ownership::{Entry, Exit};
 use lockwright_platform::Native;
 

@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_void};
 
 use libc::{CLOCK_REALTIME, EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, clockid_t, timespec};
-use lockwright_locks::mutex::{Atomic, Kernel, Latency, Policy, RawMutex};
+use lockwright_locks::mutex::{Atomic, Fair, Kernel, Latency, Policy, RawMutex};
 use lockwright_locks::ownership::{Entry, Exit};
 use lockwright_platform::Native;
 
@@ -21,6 +21,10 @@ macro_rules! under_policy {
             }
             settings::mutex::KERNEL => {
                 let $raw = $mutex.as_policy::<Atomic<Kernel>>();
+                $body
+            }
+            settings::mutex::FAIR => {
+                let $raw = $mutex.as_policy::<Atomic<Fair>>();
                 $body
             }
             _ => {

@@ -15,10 +15,17 @@ pub mod mutex {
     pub const DEFAULT: u8 = 1;
     pub const LATENCY: u8 = 2;
     pub const KERNEL: u8 = 3;
+    /// Every unlock passes the mutex on.
+    pub const FAIR: u8 = 4;
     /// All of them are the C library's.
-    pub const LIBC: u8 = 4;
-    pub const NAMES: [(&str, u8); 4] =
-        [("default", DEFAULT), ("latency", LATENCY), ("kernel", KERNEL), ("libc", LIBC)];
+    pub const LIBC: u8 = 5;
+    pub const NAMES: [(&str, u8); 5] = [
+        ("default", DEFAULT),
+        ("latency", LATENCY),
+        ("kernel", KERNEL),
+        ("fair", FAIR),
+        ("libc", LIBC),
+    ];
 }
 
 /// How a reader-writer lock waits.
@@ -133,7 +140,7 @@ fn find(names: &[(&str, u8)], name: &[u8]) -> Option<u8> {
 /// One line, in one piece, without the standard library's buffers.
 #[cold]
 fn complain() {
-    const LINE: &str = "lockwright: LOCKWRIGHT_POLICY: expected mutex=default|latency|kernel|libc and \
+    const LINE: &str = "lockwright: LOCKWRIGHT_POLICY: expected mutex=default|latency|kernel|fair|libc and \
          rwlock=default|kernel|fair|libc, divided by semicolons; using the defaults\n";
     // By the system call: the C library's function is a cancellation point.
     // SAFETY: the text is valid for its length.

@@ -2,8 +2,9 @@
 #![allow(dead_code)]
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use assert_cmd::Command;
@@ -56,4 +57,32 @@ pub fn interrupted(arguments: &[&str], after: Duration) -> Output {
     std::thread::sleep(after);
     kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();
     child.wait_with_output().unwrap()
+}
+
+/// The interposer as it is shipped: a release build, whatever build the tests are.
+pub fn interposer() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let build = std::process::Command::new(env!("CARGO"))
+            .args(["build", "--release", "-p", "lockwright-preload"])
+            .args(["--message-format", "json-render-diagnostics"])
+            .output()
+            .unwrap();
+        assert!(build.status.success(), "{}", String::from_utf8_lossy(&build.stderr));
+        let messages = stdout(&build);
+        let file = messages.split('"').find(|text| text.ends_with("/liblockwright_preload.so"));
+        file.expect("cargo names the library").into()
+    })
+}
+
+/// A C program.
+pub fn compiled(name: &str, source: &str, arguments: &[&str]) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (text, program) = (folder.join(name).with_extension("c"), folder.join(name));
+    fs::write(&text, source).unwrap();
+    let mut compiler = std::process::Command::new("cc");
+    compiler.args(["-std=gnu11", "-O1", "-Wall", "-Werror", "-o"]).arg(&program).arg(&text);
+    let output = compiler.args(arguments).arg("-pthread").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    program
 }
