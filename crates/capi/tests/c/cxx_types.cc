@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 static_assert(!std::is_copy_constructible_v<lockwright::mutex>);
 static_assert(std::is_standard_layout_v<lockwright::mutex>);
 static_assert(sizeof(lockwright::mutex) == 24 && sizeof(lockwright::shared_mutex) == 24);
-static_assert(sizeof(lockwright::condition_variable) == 8 && sizeof(lockwright::once_flag) == 4);
+static_assert(sizeof(lockwright::condition_variable) == 12 && sizeof(lockwright::once_flag) == 4);
 
 // Constant initialisation: usable before any constructor has run.
 static lockwright::mutex early;
