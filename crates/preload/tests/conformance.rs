@@ -21,6 +21,7 @@ conformance! {
     mutex_attributes;
     rwlock;
     spin;
+    churn;
     cond;
     cancel;
     c11;
