@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use clap::builder::styling::Styles;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use lockwright_lab::record::metric::{self, Metric};
+use lockwright_lab::record::metric::Metric;
 use lockwright_lab::report::layout::{Order, Shown};
 
-use crate::failure::Failure;
-use crate::values::seconds;
+use crate::values::{metric, seconds};
 
 /// The end of each help text: what the command does, the exit codes, examples.
 macro_rules! help {
@@ -62,6 +61,9 @@ pub enum Command {
     /// Run a command with lockwright's locks in place of the C library's
     #[command(after_help = crate::run::HELP)]
     Run(crate::run::RunArgs),
+    /// Find the step of a series at which it got worse: locks, commands, or revisions
+    #[command(after_help = crate::bisect::HELP)]
+    Bisect(Box<crate::bisect::BisectArgs>),
     /// List the policies of the reader-writer lock, and what each switch means
     Policies {
         /// As Markdown, with a table of all: the project's docs/policies.md
@@ -114,8 +116,8 @@ pub struct RunArgs {
     pub ci: bool,
 
     /// Show these figures in place of each table's own, such as wait_p99_ns
-    #[arg(long, value_name = "METRIC,..", value_delimiter = ',')]
-    pub metrics: Vec<String>,
+    #[arg(long, value_name = "METRIC,..", value_delimiter = ',', value_parser = metric)]
+    pub metrics: Vec<&'static Metric>,
 
     /// Order of the rows
     #[arg(long, value_name = "BY", default_value = "best")]
@@ -136,21 +138,14 @@ pub struct RunArgs {
 
 impl RunArgs {
     /// What the tables show.
-    pub fn shown(&self) -> Result<Shown, Failure> {
-        let metric = |name: &String| -> Result<&'static Metric, Failure> {
-            metric::find(name.trim()).ok_or_else(|| {
-                let known: Vec<_> = metric::ALL.iter().map(|metric| metric.key).collect();
-                let known = known.join(", ");
-                Failure::Usage(format!("--metrics: unknown figure '{name}'; known: {known}"))
-            })
-        };
-        Ok(Shown {
+    pub fn shown(&self) -> Shown {
+        Shown {
             interval: self.ci,
             events: self.events,
-            metrics: self.metrics.iter().map(metric).collect::<Result<_, _>>()?,
+            metrics: self.metrics.clone(),
             order: self.sort.into(),
             ..Shown::default()
-        })
+        }
     }
 }
 

@@ -2,32 +2,27 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use lockwright_lab::analysis::compare::{
     DEFAULT_RUNS, Judged, Limits, Pair, Verdict, between, hidden_differences, judge,
     machines_differ, within,
 };
-use lockwright_lab::arms::choose::Family;
-use lockwright_lab::arms::commands::{Command, Sampled};
 use lockwright_lab::experiment::plan::Order;
 use lockwright_lab::experiment::{Arm, Cell, Experiment};
 use lockwright_lab::loads::command::command;
-use lockwright_lab::loads::mutex::{self, Pace};
-use lockwright_lab::loads::patterns::{Name, Options};
-use lockwright_lab::loads::rwlock;
+use lockwright_lab::record::metric::Metric;
 use lockwright_lab::record::{Record, read};
 use lockwright_lab::report::compare::{Shown, csv, page, verdict_records};
 use lockwright_lab::report::layout::heading;
 use lockwright_lab::report::{json, markdown, others, table};
-use lockwright_workloads::rw_bench::{Mix, Percent};
 
 use crate::args::{ReportArgs, help};
 use crate::failure::{Failure, exit};
 use crate::output::{self, Form, Target, target_of};
-use crate::session::{Conducted, Reports, conduct_to, machine, unrenderable};
-use crate::values::{Numbers, pauses, seconds, share, thread_counts};
+use crate::session::{Conducted, Reports, conduct_to, unrenderable};
+use crate::values::{judged_by, share};
+use crate::workload::{CommandArgs, WorkloadArgs};
 
 pub const HELP: &str = help!(
     "\
@@ -63,29 +58,9 @@ pub struct CompareArgs {
     #[arg(short, long, value_name = "LOCK,..", value_delimiter = ',', conflicts_with = "what")]
     pub locks: Vec<String>,
 
-    /// What the locks are put through
-    #[arg(long, value_name = "KIND", default_value = "mutex")]
-    pub workload: Workload,
-
-    /// Threads of the workload
-    #[arg(short, long, value_name = "N,..", value_parser = thread_counts)]
-    pub threads: Option<Numbers>,
-
-    /// Work inside the section, in PAUSE instructions
-    #[arg(long, value_name = "PAUSES,..", value_parser = pauses)]
-    pub load: Option<Numbers>,
-
-    /// Work outside, in PAUSE instructions
-    #[arg(long, value_name = "PAUSES,..", value_parser = pauses)]
-    pub outside: Option<Numbers>,
-
-    /// Percentages of reads, for --workload rwlock
-    #[arg(long, value_name = "PERCENT,..", value_delimiter = ',')]
-    pub readers: Vec<Percent>,
-
-    /// Seconds of each run of a lock [default: 0.5]
-    #[arg(long, visible_alias = "time", value_name = "S", value_parser = seconds)]
-    pub secs: Option<Duration>,
+    /// What the locks are put through.
+    #[command(flatten)]
+    pub workload: WorkloadArgs,
 
     /// Runs of each
     #[arg(short, long, visible_alias = "rounds", value_name = "N", default_value_t = DEFAULT_RUNS,
@@ -97,29 +72,21 @@ pub struct CompareArgs {
           value_parser = clap::value_parser!(u32).range(0..=100_000))]
     pub warmup: u32,
 
-    /// Command to run before each run of a command, not timed
-    #[arg(short, long, value_name = "COMMAND")]
-    pub prepare: Option<String>,
-
-    /// Command to run after each run of a command, not timed
-    #[arg(short, long, value_name = "COMMAND")]
-    pub cleanup: Option<String>,
-
     /// Names for the commands, in their order
     #[arg(short = 'n', long, value_name = "NAME")]
     pub command_name: Vec<String>,
 
-    /// Exit codes other than 0 are results too
-    #[arg(short, long)]
-    pub ignore_failure: bool,
-
-    /// Show what the commands print
-    #[arg(long)]
-    pub show_output: bool,
+    /// What is done around each run of a command.
+    #[command(flatten)]
+    pub commands: CommandArgs,
 
     /// How the comparison is laid out
     #[arg(long, value_name = "LAYOUT", default_value = "own")]
     pub layout: Layout,
+
+    /// The figure to judge by, such as voluntary_switches [default: each table's first]
+    #[arg(long, value_name = "METRIC", value_parser = judged_by)]
+    pub metric: Option<&'static Metric>,
 
     /// Every figure of every comparison, not only those that are judged
     #[arg(short, long)]
@@ -160,33 +127,6 @@ pub struct CompareArgs {
     /// Where the reports go.
     #[command(flatten)]
     pub reports: ReportArgs,
-}
-
-/// Workloads of locks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Workload {
-    /// Sections of one mutex, as 'bench mutex' has them
-    Mutex,
-    /// Read and write sections, as 'bench rwlock' has them
-    Rwlock,
-    /// As 'bench patterns guest'
-    Guest,
-    /// As 'bench patterns turns'
-    Turns,
-    /// As 'bench patterns queue'
-    Queue,
-    /// As 'bench patterns pool'
-    Pool,
-    /// As 'bench patterns burst'
-    Burst,
-    /// As 'bench patterns map'
-    Map,
-    /// As 'bench patterns stall'
-    Stall,
-    /// As 'bench patterns crowd'
-    Crowd,
-    /// As 'bench patterns forks'
-    Forks,
 }
 
 /// Layouts of comparisons.
@@ -230,7 +170,7 @@ impl CompareArgs {
     }
 
     fn judge<'a>(&self, pairs: Vec<Pair<'a>>) -> Vec<Judged<'a>> {
-        judge(pairs, self.shown().limits, self.seed)
+        judge(pairs, self.metric, self.shown().limits, self.seed)
     }
 
     /// The exit code that verdicts ask for.
@@ -265,14 +205,7 @@ fn of_commands(args: &CompareArgs) -> Result<Experiment, Failure> {
         return Err(Failure::Usage("--command-name: more names than commands".to_owned()));
     }
     let arm = |(at, text): (usize, &&String)| {
-        let command = Command {
-            prepare: args.prepare.clone(),
-            cleanup: args.cleanup.clone(),
-            ignore_failure: args.ignore_failure,
-            show_output: args.show_output,
-            ..Command::new(text)
-        };
-        command.arm(args.command_name.get(at).unwrap_or(text).clone())
+        args.commands.command(text).arm(args.command_name.get(at).unwrap_or(text).clone())
     };
     let arms: Vec<Arm> = all.iter().enumerate().map(arm).collect();
     let named = |at: usize| &arms[at].record.name;
@@ -286,26 +219,9 @@ fn of_commands(args: &CompareArgs) -> Result<Experiment, Failure> {
 
 /// Locks on a workload, as an experiment.
 fn of_locks(args: &CompareArgs) -> Result<Experiment, Failure> {
-    let family = match args.workload {
-        Workload::Mutex => Family::Mutexes,
-        Workload::Rwlock => Family::RwLocks,
-        _ => Family::Patterns,
-    };
     let names: Vec<String> = args.base.iter().chain(&args.locks).cloned().collect();
-    let wrong = |why| Failure::Usage(format!("--locks: {why}"));
-    let locks = family.choose(&names, false).map_err(wrong)?;
-    let cells = cells(args)?;
-    let mut arms: Vec<Arm> = locks.into_iter().map(|lock| Arm::from(*lock)).collect();
-    for arm in &mut arms {
-        if !cells.iter().any(|cell| arm.run.fits(&cell.load)) {
-            return Err(Failure::Usage(format!(
-                "--locks: {} does not fit the workload",
-                arm.record.name
-            )));
-        }
-        let inner = std::mem::replace(&mut arm.run, Box::new(Command::new("true")));
-        arm.run = Box::new(Sampled(inner));
-    }
+    let cells = args.workload.cells()?;
+    let arms = args.workload.arms(&names, &cells)?;
     if arms.len() < 2 {
         return Err(Failure::Usage("--locks: a comparison takes two locks or more".to_owned()));
     }
@@ -323,91 +239,6 @@ fn experiment(args: &CompareArgs, arms: Vec<Arm>, cells: Vec<Cell>) -> Experimen
         baseline: None,
         order: Order::Abba,
     }
-}
-
-/// The cells of the workload.
-fn cells(args: &CompareArgs) -> Result<Vec<Cell>, Failure> {
-    let threads: Vec<usize> = args.threads.iter().flat_map(Numbers::threads).collect();
-    let of = |numbers: &Option<Numbers>, default: u32| -> Vec<u32> {
-        numbers.as_ref().map_or_else(|| vec![default], |numbers| numbers.pauses().collect())
-    };
-    let window = Some(args.secs.unwrap_or(Duration::from_millis(500)));
-    let pause_ns = machine().pause_ns;
-    let name = match args.workload {
-        Workload::Mutex | Workload::Rwlock => {
-            let threads = if threads.is_empty() { vec![8] } else { threads };
-            return Ok(sections(
-                args,
-                &threads,
-                &of(&args.load, 20),
-                &of(&args.outside, 0),
-                window,
-                pause_ns,
-            ));
-        }
-        Workload::Guest => Name::Guest,
-        Workload::Turns => Name::Turns,
-        Workload::Queue => Name::Queue,
-        Workload::Pool => Name::Pool,
-        Workload::Burst => Name::Burst,
-        Workload::Map => Name::Map,
-        Workload::Stall => Name::Stall,
-        Workload::Crowd => Name::Crowd,
-        Workload::Forks => Name::Forks,
-    };
-    if !args.readers.is_empty() {
-        return Err(Failure::Usage("--readers is for --workload rwlock".to_owned()));
-    }
-    let list = |numbers: &Option<Numbers>| numbers.iter().flat_map(Numbers::pauses).collect();
-    let options = Options {
-        window,
-        threads,
-        load: list(&args.load),
-        outside: list(&args.outside),
-        every: Vec::new(),
-        cpus: machine().cpus_allowed.unwrap_or(1),
-        pause_ns,
-    };
-    Ok(options.cells(name))
-}
-
-/// Cells of the mutex's or the reader-writer lock's benchmark.
-fn sections(
-    args: &CompareArgs,
-    threads: &[usize],
-    loads: &[u32],
-    outsides: &[u32],
-    window: Option<Duration>,
-    pause_ns: f64,
-) -> Vec<Cell> {
-    let mut settings = Vec::new();
-    for &threads in threads {
-        for &load in loads {
-            settings.extend(outsides.iter().map(|&outside| (threads, load, outside)));
-        }
-    }
-    if args.workload == Workload::Mutex {
-        let setting = |&(threads, load, outside): &(usize, u32, u32)| mutex::Setting {
-            threads,
-            load,
-            pace: Pace::Steady { outside },
-        };
-        let options = mutex::Options { window, uncontended: false, waits: false, pause_ns };
-        return mutex::cells(&settings.iter().map(setting).collect::<Vec<_>>(), options);
-    }
-    let default = [Percent::whole(50)];
-    let readers = if args.readers.is_empty() { &default[..] } else { &args.readers };
-    let mut all = Vec::new();
-    for &readers in readers {
-        all.extend(settings.iter().map(|&(threads, load, outside)| rwlock::Setting {
-            threads,
-            readers,
-            mix: Mix::Drawn,
-            load,
-            outside,
-        }));
-    }
-    rwlock::cells(&all, window, false, pause_ns)
 }
 
 /// How a comparison that was measured is shown.

@@ -14,6 +14,7 @@ macro_rules! say {
 
 mod args;
 mod bench;
+mod bisect;
 mod compare;
 mod failure;
 mod launch;
@@ -28,6 +29,7 @@ mod sim;
 mod sim_args;
 mod values;
 mod vary;
+mod workload;
 
 use std::process::ExitCode;
 
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         Command::Sim(args) => sim::run(&args),
         Command::Machines(args) => sim::machines(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Bisect(args) => bisect::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Run(args) => run::run(&args),
     };

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lockwright_lab::record::metric::{self, Better, Metric};
 use lockwright_workloads::seq_bench::WriteEvery;
 
 /// More threads than this no machine gives to one process without being told to.
@@ -84,6 +85,24 @@ pub fn thread_counts(text: &str) -> Result<Numbers, String> {
 /// Amounts of work, in PAUSEs.
 pub fn pauses(text: &str) -> Result<Numbers, String> {
     numbers(text, 0, u64::from(u32::MAX))
+}
+
+/// The metric of this name.
+pub fn metric(name: &str) -> Result<&'static Metric, String> {
+    metric::find(name.trim()).ok_or_else(|| {
+        let known: Vec<_> = metric::ALL.iter().map(|metric| metric.key).collect();
+        format!("unknown figure '{name}'; known: {}", known.join(", "))
+    })
+}
+
+/// A metric of which one way is better.
+pub fn judged_by(name: &str) -> Result<&'static Metric, String> {
+    match metric(name)? {
+        neither if neither.better == Better::Neither => {
+            Err(format!("{name} is neither better nor worse"))
+        }
+        metric => Ok(metric),
+    }
 }
 
 /// A share such as 5% or 0.05.

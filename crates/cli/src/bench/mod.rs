@@ -81,7 +81,7 @@ fn bench(
         Target::Stdout.write(listing(&family.locks(false)).as_bytes())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let reports = Tables { shown: args.shown()?, finish };
+    let reports = Tables { shown: args.shown(), finish };
     let conducted = conduct(&experiment()?, &args.reports, &reports)?;
     Ok(ExitCode::from(conducted.code))
 }

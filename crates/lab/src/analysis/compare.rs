@@ -159,11 +159,11 @@ impl Verdict {
     }
 }
 
-/// A pair, and what becomes of its headline.
+/// A pair, and what becomes of the figure that it is judged by.
 pub struct Judged<'a> {
     /// The pair.
     pub pair: Pair<'a>,
-    /// How its headline differs.
+    /// How that figure differs.
     pub headline: Difference,
     /// p of Welch's test, corrected over all pairs.
     pub p: Option<f64>,
@@ -247,11 +247,18 @@ pub fn difference(metric: &'static Metric, base: &[f64], own: &[f64], seed: u64)
     }
 }
 
-/// A verdict on the headline of each pair. The correction is over all of them together.
-pub fn judge(pairs: Vec<Pair<'_>>, limits: Limits, seed: u64) -> Vec<Judged<'_>> {
+/// A verdict on each pair, by this metric or else by the headline of its cell. The correction is
+/// over all of them together.
+pub fn judge<'a>(
+    pairs: Vec<Pair<'a>>,
+    metric: Option<&'static Metric>,
+    limits: Limits,
+    seed: u64,
+) -> Vec<Judged<'a>> {
     let headline = |pair: &Pair| {
-        let (base, own) = pair.values(pair.view.headline);
-        difference(pair.view.headline, &base, &own, seed)
+        let metric = metric.unwrap_or(pair.view.headline);
+        let (base, own) = pair.values(metric);
+        difference(metric, &base, &own, seed)
     };
     let differences: Vec<Difference> = pairs.iter().map(headline).collect();
     let corrected = |p: fn(&Difference) -> Option<f64>| {

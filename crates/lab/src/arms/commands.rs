@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
 use std::process::{Child, Command as Process, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
@@ -31,6 +32,8 @@ pub struct Command {
     pub ignore_failure: bool,
     /// Its output is shown.
     pub show_output: bool,
+    /// Where it runs; `None`: where we do.
+    pub folder: Option<PathBuf>,
 }
 
 impl Command {
@@ -49,6 +52,7 @@ impl Command {
         let output = if self.show_output { Stdio::inherit } else { Stdio::null };
         // A group of its own, so that an interrupt can end all of it.
         let start = |mut process: Process| {
+            self.enter(&mut process);
             process.stdin(Stdio::null()).stdout(output()).stderr(output()).process_group(0).spawn()
         };
         if let Some(words) = words(&self.text) {
@@ -64,6 +68,12 @@ impl Command {
         start(shell(&self.text))
     }
 
+    fn enter(&self, process: &mut Process) {
+        if let Some(folder) = &self.folder {
+            process.current_dir(folder);
+        }
+    }
+
     fn failed(&self, why: String) -> RunError {
         RunError::Command { command: self.text.clone(), why }
     }
@@ -72,6 +82,7 @@ impl Command {
         let Some(text) = text else { return Ok(()) };
         let failed = |why: String| RunError::Command { command: text.clone(), why };
         let mut process = shell(text);
+        self.enter(&mut process);
         let output = if self.show_output { Stdio::inherit } else { Stdio::null };
         process.stdin(Stdio::null()).stdout(output()).stderr(output());
         match process.status() {
@@ -91,13 +102,13 @@ fn words(text: &str) -> Option<Vec<String>> {
     (text.chars().all(plain) && !assigns).then_some(words)
 }
 
-fn shell(text: &str) -> Process {
+pub(super) fn shell(text: &str) -> Process {
     let mut process = Process::new("sh");
     process.args(["-c", text]);
     process
 }
 
-fn in_words(status: ExitStatus) -> String {
+pub(super) fn in_words(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(127), _) => "there is no such command (exit code 127)".to_owned(),
         (Some(code), _) => format!("it ended with exit code {code}"),
@@ -164,9 +175,13 @@ impl Command {
 
 /// Run queues as a sample keeps them: see [`RUNNABLE`](crate::record::metric::RUNNABLE).
 fn series(queues: RunQueues) -> BTreeMap<String, Vec<f64>> {
+    if queues.at_s.is_empty() {
+        return BTreeMap::new();
+    }
+    let more = [("run_queue_at_s", queues.at_s), ("idle_cpus", queues.idle_cpus)];
     let runnable = queues.cpus.iter().zip(queues.runnable);
     let runnable = runnable.map(|(cpu, counts)| (format!("{}{cpu}", record::RUNNABLE_CPU), counts));
-    runnable.chain([("run_queue_at_s".to_owned(), queues.at_s)]).collect()
+    runnable.chain(more.map(|(name, values)| (name.to_owned(), values))).collect()
 }
 
 /// Ends a command when it is no longer wanted.
@@ -243,14 +258,15 @@ mod tests {
 
     #[test]
     fn a_command_is_measured_with_its_descendants() {
-        let busy = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+        let busy = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
         let sample =
             run(Command::new(&format!("sh -c '{busy}'; true")), &Interrupt::new()).unwrap();
         assert!(sample.elapsed_s > 0.0);
         assert!(sample.usage.unwrap().cpu_s() > 0.0, "the loop is a grandchild's");
         assert!(metric::PEAK.of(&sample).unwrap() > 0.0);
         assert_eq!(sample.value("exit_code"), Some(0.0));
-        assert!(metric::RUNNABLE.of(&sample).is_some());
+        let sample = run(Command::new("sleep 0.1"), &Interrupt::new()).unwrap();
+        assert!(metric::RUNNABLE.of(&sample).is_some() && metric::IDLE_CPUS.of(&sample).is_some());
     }
 
     #[test]

@@ -4,6 +4,7 @@ pub mod choose;
 pub mod commands;
 pub mod locks;
 mod native;
+pub mod revisions;
 
 use crate::experiment::Arm;
 use locks::Lock;

@@ -1,8 +1,9 @@
 //! What waits on which CPU: samples of the states of a program's threads, without root.
 //!
 //! A sample counts the runnable threads of the program by the CPU that each was last on, running
-//! or waiting for it: the run queue as far as it is the program's. A CPU without any is idle as
-//! far as the program goes. The sampler takes at most one part in fifty of one CPU, by sampling
+//! or waiting for it: the run queue as far as it is the program's. Beside it stands how many of
+//! these CPUs were idle since the sample before, whoever else there is, as the kernel accounts it.
+//! Threads move while a sample is taken, and the sampler itself takes a CPU for it. The sampler takes at most one part in fifty of one CPU, by sampling
 //! more seldom if it must, and keeps a bounded number of samples, by dropping every second.
 
 use std::collections::BTreeSet;
@@ -39,6 +40,8 @@ impl Program {
 pub struct RunQueues {
     /// When each sample was taken, in seconds from the start.
     pub at_s: Vec<f64>,
+    /// CPUs that were idle, on average since the sample before.
+    pub idle_cpus: Vec<f64>,
     /// `runnable[c][i]`: runnable threads on the CPU with the number `cpus[c]` in sample `i`.
     pub runnable: Vec<Vec<f64>>,
     /// Numbers of the CPUs that the program may use.
@@ -47,11 +50,13 @@ pub struct RunQueues {
 
 impl RunQueues {
     fn over(cpus: Vec<usize>) -> Self {
-        RunQueues { at_s: Vec::new(), runnable: vec![Vec::new(); cpus.len()], cpus }
+        let runnable = vec![Vec::new(); cpus.len()];
+        RunQueues { at_s: Vec::new(), idle_cpus: Vec::new(), runnable, cpus }
     }
 
-    fn keep(&mut self, at: Duration, counts: &[u32]) {
+    fn keep(&mut self, at: Duration, counts: &[u32], idle_cpus: f64) {
         self.at_s.push(at.as_secs_f64());
+        self.idle_cpus.push(idle_cpus);
         for (queue, &count) in self.runnable.iter_mut().zip(counts) {
             queue.push(f64::from(count));
         }
@@ -71,6 +76,7 @@ impl RunQueues {
             });
         };
         thin(&mut self.at_s);
+        thin(&mut self.idle_cpus);
         self.runnable.iter_mut().for_each(thin);
     }
 }
@@ -105,11 +111,17 @@ fn sample(mut program: Program, cpus: Vec<usize>, stop: &(Mutex<bool>, Condvar))
     }
     let mut queues = RunQueues::over(cpus);
     let began = Instant::now();
-    let mut period = PERIOD;
+    let (mut period, mut before) = (PERIOD, (began, idle_s(&queues.cpus)));
     loop {
         let looked = Instant::now();
         let counts = program.runnable(&queues.cpus);
-        queues.keep(looked - began, &counts);
+        let now = (looked, idle_s(&queues.cpus));
+        // The first sample has nothing before it, and ends within the first tick of the accounts.
+        if looked - before.0 >= PERIOD {
+            let idle = (now.1 - before.1) / (now.0 - before.0).as_secs_f64();
+            queues.keep(looked - began, &counts, idle.clamp(0.0, queues.cpus.len() as f64));
+        }
+        before = now;
         if queues.at_s.len() >= queues.most() {
             queues.thin();
             period *= 2;
@@ -130,6 +142,21 @@ fn sample(mut program: Program, cpus: Vec<usize>, stop: &(Mutex<bool>, Condvar))
 fn own_number() -> Option<u32> {
     let link = fs::read_link("/proc/thread-self").ok()?;
     link.file_name()?.to_str()?.parse().ok()
+}
+
+/// Seconds for which these CPUs have been idle since the system started.
+fn idle_s(cpus: &[usize]) -> f64 {
+    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+    let ticks: u64 = stat.lines().filter_map(|line| idle_ticks(line, cpus)).sum();
+    ticks as f64 / procfs::ticks_per_second() as f64
+}
+
+/// Of a CPU's line in `/proc/stat`: time idle, waiting for a disk or not.
+fn idle_ticks(line: &str, cpus: &[usize]) -> Option<u64> {
+    let mut words = line.split_whitespace();
+    let cpu = words.next()?.strip_prefix("cpu")?.parse().ok()?;
+    let times: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
+    cpus.contains(&cpu).then(|| Some(times.get(3)? + times.get(4)?))?
 }
 
 /// The entries of a directory that are numbers.
@@ -265,11 +292,21 @@ mod tests {
     }
 
     #[test]
+    fn idle_time_is_that_of_the_cpus_asked_for() {
+        let line = "cpu3 100 0 50 7000 11 0 2 0 0 0";
+        assert_eq!(idle_ticks(line, &[1, 3]), Some(7_011));
+        assert_eq!(idle_ticks(line, &[1]), None);
+        assert_eq!(idle_ticks("cpu 1 2 3 4 5", &[0]), None, "the line of all together");
+        assert_eq!(idle_ticks("intr 1 2", &[0]), None);
+    }
+
+    #[test]
     fn samples_stay_bounded() {
         let mut queues = RunQueues::over(vec![0, 1]);
-        (0..5).for_each(|at| queues.keep(Duration::from_secs(at), &[at as u32, 0]));
+        (0..5).for_each(|at| queues.keep(Duration::from_secs(at), &[at as u32, 0], 1.0));
         queues.thin();
         assert_eq!(queues.at_s, [0.0, 2.0, 4.0]);
         assert_eq!(queues.runnable, [[0.0, 2.0, 4.0], [0.0; 3]]);
+        assert_eq!(queues.idle_cpus.len(), 3);
     }
 }

@@ -55,6 +55,14 @@ pub enum RunError {
         /// What the system said.
         source: io::Error,
     },
+    /// A revision could not be built; others may be.
+    #[error("{revision}: {why}")]
+    Build {
+        /// Which.
+        revision: String,
+        /// What happened.
+        why: String,
+    },
     /// A command could not be run, or failed.
     #[error("'{command}': {why}")]
     Command {

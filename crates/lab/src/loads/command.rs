@@ -22,7 +22,7 @@ pub static COMMAND: View = View {
     more: &[&metric::MINOR_FAULTS, &metric::MAJOR_FAULTS, &metric::PEAK],
     notes: &[
         "voluntary, involuntary: times a thread gave up, or lost, the CPU. runnable: threads that \
-         run or wait for a CPU, idle CPUs: those without one, on average over time, sampled from /proc.",
+         run or wait for a CPU, idle CPUs: CPUs without work; on average over time, sampled from /proc.",
     ],
 };
 

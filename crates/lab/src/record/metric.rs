@@ -268,8 +268,8 @@ metrics! {
         "threads that run or wait for a CPU, on average over time",
         |s| over_time(s, |counts| counts.iter().sum()), Median;
     IDLE_CPUS = "idle_cpus", Number, Lower, "idle CPUs",
-        "CPUs without a runnable thread of the program, on average over time",
-        |s| over_time(s, |counts| counts.iter().filter(|&&count| count == 0.0).count() as f64), Median;
+        "CPUs that were idle, on average over time",
+        |s| mean(s.series.get("idle_cpus")?), Median;
 
     READ_COST = "ns_per_read", FineNanoseconds, Lower, "ns/read",
         "wall time per read of one reader, its loop included",

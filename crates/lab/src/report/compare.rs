@@ -160,12 +160,12 @@ fn run_queues<'a>(pairs: impl Iterator<Item = &'a Pair<'a>>) -> Option<Table> {
         row.push(fixed(metric::IDLE_CPUS.over(samples), 2));
         (!lengths.is_empty()).then_some(row)
     };
-    let mut rows: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    let mut rows = Vec::new();
     for (at, pair) in pairs.enumerate() {
         if at == 0 {
-            rows.insert(0, line(&pair.base_name, &pair.base)?);
+            rows.extend(line(&pair.base_name, &pair.base));
         }
-        rows.insert(at + 1, line(&pair.name, &pair.own)?);
+        rows.extend(line(&pair.name, &pair.own));
     }
     (!rows.is_empty()).then(|| Table {
         title: "run queues: share of the time in which a CPU had so many runnable threads"
@@ -175,7 +175,7 @@ fn run_queues<'a>(pairs: impl Iterator<Item = &'a Pair<'a>>) -> Option<Table> {
             .chain(["idle CPUs"])
             .map(str::to_owned)
             .collect(),
-        rows: rows.into_values().collect(),
+        rows,
         notes: Vec::new(),
     })
 }
@@ -269,50 +269,41 @@ fn sentence(one: &Judged, shown: Shown) -> String {
     text
 }
 
-/// The metrics that changed most beside the headline, surely.
+/// What changed beside the headline, surely and by a fifth at least: what the scheduler says first,
+/// then one wait, then lock events.
 fn goes_with(one: &Judged, shown: Shown) -> Vec<String> {
-    let skipped = [
-        one.headline.metric.key,
-        "thread_min_kops_per_s",
-        "thread_mean_kops_per_s",
-        "thread_max_kops_per_s",
+    let candidates = [
+        &metric::VOLUNTARY,
+        &metric::VOLUNTARY_ALL,
+        &metric::CPU,
+        &metric::SYSTEM,
+        &metric::CPU_PERCENT,
+        &metric::IDLE_CPUS,
+        &metric::RUNNABLE,
+        &metric::JAIN,
+        &metric::WAIT_P99,
     ];
-    let mut found: Vec<(f64, String)> = Vec::new();
-    let mut seen: Vec<&str> = skipped.to_vec();
-    for metric in explaining(&one.pair) {
-        if seen.contains(&metric.key) {
-            continue;
-        }
-        seen.push(metric.key);
+    let changed = |metric: &&'static Metric| {
         let d = explained(&one.pair, metric, shown.seed);
-        let (Some(base), Some(own), Some(p)) = (d.base.median, d.own.median, d.welch_p) else {
-            continue;
-        };
-        if p >= shown.limits.alpha || base == own {
-            continue;
-        }
-        // A change from nothing has no ratio; as large as a tenfold one.
-        let size = if base > 0.0 && own > 0.0 { (own / base).ln().abs() } else { 10_f64.ln() };
-        if size > 1.2_f64.ln() {
-            let (a, b) = (show(metric.unit, Some(base)), show(metric.unit, Some(own)));
-            found.push((size, format!("{} {a} -> {b}{}", metric.head, times(base, own))));
-        }
-    }
-    for (name, base, own) in changed_events(&one.pair) {
-        found.push((
-            (own.max(1e-9) / base.max(1e-9)).ln().abs().min(3.0),
-            format!("{name} {base:.3} -> {own:.3} an operation"),
-        ));
-    }
-    found.sort_by(|a, b| b.0.total_cmp(&a.0));
-    found.into_iter().take(6).map(|(_, text)| text).collect()
+        let (base, own) = (d.base.median?, d.own.median?);
+        let sure = d.welch_p? < shown.limits.alpha && metric.key != one.headline.metric.key;
+        // A change from nothing has no ratio.
+        let large = base == 0.0 || (own / base - 1.0).abs() >= 0.2;
+        let figures = [base, own].map(|figure| show(metric.unit, Some(figure)));
+        let text = format!("{} {}{}", metric.head, figures.join(" -> "), times(base, own));
+        (sure && large).then_some(text)
+    };
+    let events = changed_events(&one.pair).into_iter().take(4);
+    let events =
+        events.map(|(name, base, own)| format!("{name} {base:.3} -> {own:.3} an operation"));
+    candidates.iter().filter_map(changed).chain(events).collect()
 }
 
 fn times(base: f64, own: f64) -> String {
     if base > 0.0 && own / base >= 2.0 {
         format!(" ({:.1} times)", own / base)
     } else if own > 0.0 && base / own >= 2.0 {
-        format!(" (a {:.1}th)", base / own)
+        format!(" (1 / {:.1})", base / own)
     } else {
         String::new()
     }
@@ -333,15 +324,16 @@ fn changed_events(pair: &Pair) -> Vec<(String, f64, f64)> {
         return Vec::new();
     }
     let names: Vec<&String> = base.keys().chain(own.keys()).collect();
-    let mut changed = Vec::new();
+    let mut changed: Vec<(String, f64, f64)> = Vec::new();
     for name in names {
         let (a, b) =
             (base.get(name).copied().unwrap_or(0.0), own.get(name).copied().unwrap_or(0.0));
         let large = a.max(b) >= 0.01 && a.max(b) >= 2.0 * a.min(b);
-        if large && changed.iter().all(|(have, ..): &(String, f64, f64)| have != name) {
+        if large && changed.iter().all(|(have, ..)| have != name) {
             changed.push((name.clone(), a, b));
         }
     }
+    changed.sort_by(|x, y| y.1.max(y.2).total_cmp(&x.1.max(x.2)));
     changed
 }
 

@@ -53,7 +53,7 @@ fn verdicts(data: &[(Vec<f64>, Vec<f64>)]) -> Vec<Verdict> {
         base: base.iter().collect(),
         own: own.iter().collect(),
     });
-    judge(pairs.collect(), Limits::default(), 1).iter().map(|judged| judged.verdict).collect()
+    judge(pairs.collect(), None, Limits::default(), 1).iter().map(|judged| judged.verdict).collect()
 }
 
 fn is_different(verdict: &Verdict) -> bool {
