@@ -16,7 +16,7 @@
 
 #![no_std]
 
-// The native platform needs it only where `native::tls` does.
+// The native platform needs it only where `native::initial_exec` does.
 #[cfg(any(
     test,
     feature = "counting",

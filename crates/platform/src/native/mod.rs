@@ -18,6 +18,7 @@ mod file;
 mod fork;
 mod futex;
 mod hot;
+mod initial_exec;
 mod membarrier;
 mod memory;
 mod park;
