@@ -18,12 +18,13 @@ MAY = {
     "model": {"platform"},
     "lockwright": {"platform", "locks"},
     "capi": {"platform", "locks", "lockwright"},
-    "preload": {"platform", "locks", "lockwright", "capi"},
+    "statfile": set(),
+    "preload": {"platform", "locks", "lockwright", "capi", "statfile"},
     "sim": {"platform"},
     "workloads": {"platform", "locks"},
     "peers": {"workloads"},
-    "lab": {"platform", "locks", "lockwright", "workloads", "peers", "sim"},
-    "cli": {"platform", "locks", "lockwright", "workloads", "peers", "sim", "lab"},
+    "lab": {"platform", "locks", "lockwright", "workloads", "peers", "sim", "statfile"},
+    "cli": {"platform", "locks", "lockwright", "workloads", "peers", "sim", "lab", "statfile"},
     "contract": {"platform", "locks", "lockwright", "workloads"},
 }
 # Not even in tests: the simulated machine knows no lock.
