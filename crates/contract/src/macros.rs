@@ -229,13 +229,13 @@ macro_rules! unmap_contract {
     };
 }
 
-/// The contract of a lock across `fork`: `fork_contract!(module_name, RawType)`. Without the
+/// The contract of a lock across `fork`, which the portable platform does not keep: `fork_contract!(module_name, RawType)`. Without the
 /// claim that the forking thread may release in the child what it held in the parent:
 /// `fork_contract!(module_name, RawType, others_only)`.
 #[macro_export]
 macro_rules! fork_contract {
     ($name:ident, $raw:ty, others_only) => {
-        #[cfg(not(miri))]
+        #[cfg(not(any(miri, lockwright_portable)))]
         mod $name {
             #[allow(unused_imports)]
             use super::*;
@@ -248,7 +248,7 @@ macro_rules! fork_contract {
         }
     };
     ($name:ident, $raw:ty) => {
-        #[cfg(not(miri))]
+        #[cfg(not(any(miri, lockwright_portable)))]
         mod $name {
             #[allow(unused_imports)]
             use super::*;
@@ -263,11 +263,11 @@ macro_rules! fork_contract {
     };
 }
 
-/// The contract of a lock used in signal handlers: `signal_contract!(module_name, RawType)`.
+/// The contract of a lock used in signal handlers, which the portable platform does not keep: `signal_contract!(module_name, RawType)`.
 #[macro_export]
 macro_rules! signal_contract {
     ($name:ident, $raw:ty) => {
-        #[cfg(not(miri))]
+        #[cfg(not(any(miri, lockwright_portable)))]
         mod $name {
             #[allow(unused_imports)]
             use super::*;

@@ -1,5 +1,6 @@
 //! Memory that can vanish, child processes, bare threads and signals, as the contract needs them.
 
+use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
@@ -158,12 +159,14 @@ pub fn with_bare_threads<F: Fn() + Sync, T>(
     }
     let threads: Vec<_> = (0..n)
         .map(|_| {
-            let (mut thread, body) = (0, ptr::from_ref(body).cast_mut().cast());
+            let mut thread = MaybeUninit::uninit();
+            let (at, body) = (thread.as_mut_ptr(), ptr::from_ref(body).cast_mut().cast());
             // SAFETY: `thread` is ours to write; `run` has the type of a thread's body, and what
             // it is given outlives it.
-            let made = unsafe { libc::pthread_create(&mut thread, ptr::null(), run::<F>, body) };
+            let made = unsafe { libc::pthread_create(at, ptr::null(), run::<F>, body) };
             assert_eq!(made, 0, "pthread_create: {}", std::io::Error::from_raw_os_error(made));
-            Joined(thread)
+            // SAFETY: written by the call, which succeeded.
+            Joined(unsafe { thread.assume_init() })
         })
         .collect();
     let result = meanwhile();

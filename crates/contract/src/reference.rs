@@ -82,8 +82,9 @@ impl Futex {
 
 fn futex_wait(word: &AtomicU32, expected: u32, left: Option<Duration>) {
     let spec = left.map(|left| libc::timespec {
-        tv_sec: left.as_secs().try_into().unwrap_or(libc::time_t::MAX),
-        tv_nsec: left.subsec_nanos().into(),
+        // Longer than any test, in whatever type the C library has.
+        tv_sec: left.as_secs().min(i32::MAX as u64) as _,
+        tv_nsec: left.subsec_nanos() as _,
     });
     let timeout = spec.as_ref().map_or(ptr::null(), ptr::from_ref);
     // SAFETY: the word is borrowed and the timespec lives during the call; FUTEX_WAIT writes

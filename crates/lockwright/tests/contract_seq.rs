@@ -240,14 +240,12 @@ fn a_signal_handler_reads_the_latch_that_its_thread_is_writing() {
     let handler: extern "C" fn(libc::c_int) = handler;
     // SAFETY: the handler uses atomics and the latch only, which are safe in handlers.
     unsafe { libc::signal(libc::SIGUSR1, handler as libc::sighandler_t) };
-    // SAFETY: no preconditions.
-    let writer = unsafe { libc::pthread_self() };
+    let writer = lockwright_contract::os::ThreadId::here();
     let enough = || HITS.load(Relaxed) >= 50;
     thread::scope(|scope| {
         scope.spawn(|| {
             while !enough() {
-                // SAFETY: the thread outlives the scope.
-                unsafe { libc::pthread_kill(writer, libc::SIGUSR1) };
+                writer.interrupt();
                 thread::sleep(std::time::Duration::from_micros(20));
             }
         });

@@ -8,7 +8,7 @@ use std::time::Duration;
 use lockwright::events::{self, Event};
 use lockwright::{Condvar, Mutex};
 use lockwright_contract::scene::{Tally, until};
-use lockwright_platform::native::{CAPACITY, SlotHoard};
+use lockwright_platform::threads::{CAPACITY, SlotHoard};
 
 #[test]
 fn locks_work_without_slots() {

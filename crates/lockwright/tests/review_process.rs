@@ -1,6 +1,6 @@
 //! What a hostile reading proved of whole processes, a test each: their start, environment, memory,
 //! forks, closed libraries. Each runs in a process of its own: this program again.
-#![cfg(all(target_os = "linux", not(any(loom, miri))))]
+#![cfg(all(target_os = "linux", target_env = "gnu", not(any(loom, miri, lockwright_portable))))]
 
 use std::ffi::{CString, c_void};
 use std::os::unix::process::CommandExt;

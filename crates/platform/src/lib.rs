@@ -7,7 +7,7 @@
 //!
 //! | platform | what it is |
 //! |---|---|
-//! | [`Native`] | real threads on Linux: futex, rseq, membarrier |
+//! | [`Native`] | real threads: on 64-bit Linux by futex, rseq and membarrier (`native`), elsewhere by the standard library alone (`portable`) |
 //! | `Model` (crate `lockwright-model`) | the loom model checker |
 //! | `counting::Counting` (feature `counting`) | one thread and a script, every operation counted |
 //!
@@ -16,6 +16,13 @@
 
 #![no_std]
 
+#[cfg(any(all(feature = "native", target_os = "none"), not(target_has_atomic = "64")))]
+compile_error!(
+    "lockwright needs threads of the standard library and 64-bit atomic operations, which this target has \
+     not: choose std::sync's locks there, or a spin lock where there is no standard library \
+     (`[target.'cfg(target_has_atomic = \"64\")'.dependencies]` in Cargo.toml asks for lockwright elsewhere only)"
+);
+
 // The native platform needs it only where `native::initial_exec` does.
 #[cfg(any(
     test,
@@ -23,9 +30,11 @@
     feature = "fiber",
     all(
         feature = "native",
+        not(target_os = "none"),
         any(
             miri,
-            not(target_env = "gnu"),
+            lockwright_portable,
+            not(all(target_os = "linux", target_env = "gnu")),
             not(any(target_arch = "x86_64", target_arch = "aarch64"))
         )
     )
@@ -34,9 +43,15 @@ extern crate std;
 
 #[cfg(feature = "park_hook")]
 mod hook;
+#[cfg(all(feature = "native", not(target_os = "none")))]
+mod park;
 mod record;
-#[cfg(feature = "native")]
+#[cfg(all(feature = "native", not(target_os = "none")))]
+mod spin;
+#[cfg(all(feature = "native", not(target_os = "none")))]
 mod table;
+#[cfg(all(feature = "native", not(target_os = "none")))]
+pub mod threads;
 mod until;
 mod word;
 
@@ -55,10 +70,29 @@ pub mod counting;
 #[cfg(feature = "fiber")]
 pub mod fiber;
 
-#[cfg(feature = "native")]
+// Which of them is `Native`: these four conditions alone say so.
+#[cfg(all(
+    feature = "native",
+    all(target_os = "linux", target_pointer_width = "64", not(lockwright_portable))
+))]
 pub mod native;
-#[cfg(feature = "native")]
+#[cfg(all(
+    feature = "native",
+    not(target_os = "none"),
+    not(all(target_os = "linux", target_pointer_width = "64", not(lockwright_portable)))
+))]
+pub mod portable;
+#[cfg(all(
+    feature = "native",
+    all(target_os = "linux", target_pointer_width = "64", not(lockwright_portable))
+))]
 pub use native::Native;
+#[cfg(all(
+    feature = "native",
+    not(target_os = "none"),
+    not(all(target_os = "linux", target_pointer_width = "64", not(lockwright_portable)))
+))]
+pub use portable::Portable as Native;
 
 /// Number of counters in each thread's counter bank.
 pub const COUNTERS: usize = if cfg!(loom) { 0 } else { 61 };
@@ -426,3 +460,6 @@ pub struct Heavy {
 /// ```
 #[cfg(doctest)]
 mod b05_safe_code_reaches_no_record {}
+
+#[cfg(all(test, feature = "native", not(loom)))]
+mod tests;

@@ -21,7 +21,7 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, fence};
 
 use libc::pthread_t;
 use lockwright_locks::condvar::Stop;
-use lockwright_platform::native::CAPACITY;
+use lockwright_platform::threads::CAPACITY;
 use lockwright_platform::{Native, Platform, Slot};
 
 use crate::mutex::export;

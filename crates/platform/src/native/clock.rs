@@ -93,9 +93,19 @@ impl LineSample {
         LineSample { on, hit: u64::MAX, last: 0 }
     }
 
+    #[cold]
+    fn note(&self) {
+        let ns = (((self.last - self.hit) << 10) / ticks_of(1 << 10).max(1)).clamp(10, 1_000);
+        let old = line_ns();
+        // Ordering: Relaxed, hint (policy parameter only; a lost sample is one of many)
+        LINE.store(old - old / 8 + ns as u32 / 8, Relaxed);
+    }
+}
+
+impl crate::spin::Sample for LineSample {
     /// Does a poll, and times it if this wait is a sample.
     #[inline(always)]
-    pub(super) fn around<T>(&mut self, poll: impl FnOnce() -> T) -> T {
+    fn around<T>(&mut self, poll: impl FnOnce() -> T) -> T {
         if !self.on {
             return poll();
         }
@@ -108,18 +118,10 @@ impl LineSample {
 
     /// The last poll saw a change.
     #[inline(always)]
-    pub(super) fn end(&self) {
+    fn end(&self) {
         if self.on && self.hit < self.last {
             self.note();
         }
-    }
-
-    #[cold]
-    fn note(&self) {
-        let ns = (((self.last - self.hit) << 10) / ticks_of(1 << 10).max(1)).clamp(10, 1_000);
-        let old = line_ns();
-        // Ordering: Relaxed, hint (policy parameter only; a lost sample is one of many)
-        LINE.store(old - old / 8 + ns as u32 / 8, Relaxed);
     }
 }
 

@@ -1,7 +1,8 @@
 //! A library that threads will come back to must not be unloaded.
 //!
 //! When a thread ends, the C library calls the destructor of its slot, which lies in this library; so
-//! `dlclose` must leave it where it is, as it does what the program is linked with.
+//! `dlclose` must leave it where it is, as it does what the program is linked with. Other C libraries never
+//! unload (musl), and a static program has nothing to unload: this module is for the others.
 
 use core::ffi::c_void;
 
@@ -12,7 +13,6 @@ struct LinkMap {
     name: *const libc::c_char,
 }
 
-#[cfg(all(target_env = "gnu", not(target_feature = "crt-static")))]
 unsafe extern "C" {
     fn dladdr1(
         address: *const c_void,
@@ -23,7 +23,6 @@ unsafe extern "C" {
 }
 
 /// Makes the library that this code lies in stay, if it was loaded and not linked.
-#[cfg(all(target_env = "gnu", not(target_feature = "crt-static")))]
 pub(super) fn stay_loaded() {
     const RTLD_DL_LINKMAP: libc::c_int = 2;
     let here = stay_loaded as fn() as *const c_void;
@@ -44,7 +43,3 @@ pub(super) fn stay_loaded() {
     // SAFETY: the name is that of a loaded object, so nothing is loaded; the handle is not wanted.
     unsafe { libc::dlopen(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE) };
 }
-
-/// Other C libraries never unload (musl), or there is nothing to unload (static programs).
-#[cfg(not(all(target_env = "gnu", not(target_feature = "crt-static"))))]
-pub(super) fn stay_loaded() {}

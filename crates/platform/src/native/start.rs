@@ -10,6 +10,7 @@ extern "C" fn constructor() {
     super::topology::note_environment();
     super::slots::make_key();
     super::fork::arm();
+    #[cfg(all(target_env = "gnu", not(target_feature = "crt-static")))]
     super::pin::stay_loaded();
 }
 

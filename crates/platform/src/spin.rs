@@ -1,12 +1,30 @@
-//! The busy-waits: polite loops that look at the clock and the holder every 16th turn.
+//! The busy-waits of real threads: polite loops that look at the clock and the holder every 16th turn.
 
 use core::sync::atomic::Ordering;
 
-use super::{Native, clock, futex};
 use crate::{Pace, Platform, Scalar, Spin, Spin2, Until, Word};
 
 /// Turns between looks at the clock and the holder (the kernel's rwsem uses the same number).
 const TURNS: u32 = 16;
+
+/// What may be learned from the polls of a wait that happens anyway.
+pub(crate) trait Sample {
+    /// Does a poll.
+    fn around<T>(&mut self, poll: impl FnOnce() -> T) -> T;
+    /// The last poll saw a change.
+    fn end(&self);
+}
+
+/// Nothing is.
+impl Sample for () {
+    #[inline(always)]
+    fn around<T>(&mut self, poll: impl FnOnce() -> T) -> T {
+        poll()
+    }
+
+    #[inline(always)]
+    fn end(&self) {}
+}
 
 /// Why to stop although no word has changed.
 enum Stop {
@@ -17,17 +35,17 @@ enum Stop {
 
 /// One polite turn: pauses, and on every [`TURNS`]th call checks the reasons to stop.
 #[inline(always)]
-fn turn(turns: &mut u32, until: &Until) -> Option<Stop> {
+fn turn<P: Platform>(turns: &mut u32, until: &Until) -> Option<Stop> {
     *turns = turns.saturating_add(1);
     match until.pace {
         Pace::Tight => core::hint::spin_loop(),
-        Pace::Every(ns) => Native::relax(ns),
+        Pace::Every(ns) => P::relax(ns),
     }
     if until.deadline.is_none() && turns.is_multiple_of(0x100) {
-        give_way(*turns);
+        give_way::<P>(*turns);
     }
     if turns.is_multiple_of(TURNS) || matches!(until.pace, Pace::Every(_)) {
-        check(until)
+        check::<P>(until)
     } else {
         None
     }
@@ -35,38 +53,38 @@ fn turn(turns: &mut u32, until: &Until) -> Option<Stop> {
 
 /// Every so many checks of a wait that nothing but the word can end, the CPU is given up: whoever
 /// is to change the word may need it, for a real-time waiter only a sleep lets it run.
-fn give_way(turns: u32) {
+fn give_way<P: Platform>(turns: u32) {
     match turns {
         0..0x400 => {}
-        0x400..0x4000 => futex::yield_now(),
-        _ => futex::sleep(50_000),
+        0x400..0x4000 => P::yield_now(),
+        _ => P::sleep(50_000),
     }
 }
 
-fn check(until: &Until) -> Option<Stop> {
+fn check<P: Platform>(until: &Until) -> Option<Stop> {
     if let Some(holder) = until.holder
         && crate::is_cpu(holder.cpu)
-        && (holder.cpu == Native::cpu() || Native::cpu_stamp(holder.cpu) != holder.stamp)
+        && (holder.cpu == P::cpu() || P::cpu_stamp(holder.cpu) != holder.stamp)
     {
         return Some(Stop::Stopped);
     }
     if let Some(slot) = until.running
-        && !Native::is_running(slot)
+        && !P::is_running(slot)
     {
         return Some(Stop::Stopped);
     }
-    if until.resched && Native::should_yield() {
+    if until.resched && P::should_yield() {
         return Some(Stop::Resched);
     }
-    if until.deadline.is_some_and(|at| clock::ticks() >= at) {
+    if until.deadline.is_some_and(|at| P::ticks() >= at) {
         return Some(Stop::Deadline);
     }
     None
 }
 
 #[inline]
-pub(super) fn spin_while<T: Scalar>(
-    word: &T::Native,
+pub(crate) fn spin_while<P: Platform, T: Scalar>(
+    word: &P::Word<T>,
     mask: T,
     value: T,
     order: Ordering,
@@ -78,7 +96,7 @@ pub(super) fn spin_while<T: Scalar>(
         if now & mask != value {
             return Spin::Changed(now);
         }
-        match turn(&mut turns, &until) {
+        match turn::<P>(&mut turns, &until) {
             None => {}
             Some(Stop::Deadline) => return Spin::Deadline,
             Some(Stop::Stopped) => return Spin::Stopped,
@@ -88,15 +106,14 @@ pub(super) fn spin_while<T: Scalar>(
 }
 
 #[inline]
-pub(super) fn spin_while2<A: Scalar, B: Scalar>(
-    a: (&A::Native, A, A),
-    b: (&B::Native, B, B),
+pub(crate) fn spin_while2<P: Platform, A: Scalar, B: Scalar>(
+    a: (&P::Word<A>, A, A),
+    b: (&P::Word<B>, B, B),
     order: Ordering,
     until: Until,
+    mut sample: impl Sample,
 ) -> Spin2<A, B> {
     let mut turns = 0;
-    // One wait in 64 measures what a line transfer costs here.
-    let mut sample = clock::LineSample::begin(until.deadline.is_some());
     loop {
         let now_a = sample.around(|| a.0.load(order));
         let now_b = b.0.load(order);
@@ -104,7 +121,7 @@ pub(super) fn spin_while2<A: Scalar, B: Scalar>(
             sample.end();
             return Spin2::Changed(now_a, now_b);
         }
-        match turn(&mut turns, &until) {
+        match turn::<P>(&mut turns, &until) {
             None => {}
             Some(Stop::Deadline) => return Spin2::Deadline,
             Some(Stop::Stopped) => return Spin2::Stopped,

@@ -1,4 +1,4 @@
-//! Park tokens: one futex word per thread record.
+//! Park tokens: one word per thread record, on which its thread sleeps.
 //!
 //! State of `token`: 0 no token; 1 token; 2 the owner sleeps (or is about to).
 //!
@@ -12,18 +12,26 @@
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
-use super::{futex, slots};
-use crate::{Slot, Wake};
+use crate::{Platform, ThreadRecord, Wake, Word};
 
 const EMPTY: u32 = 0;
 const TOKEN: u32 = 1;
 const ASLEEP: u32 = 2;
 
-pub(super) fn park(me: Slot, deadline: Option<u64>) -> Wake {
+/// How a platform puts threads to sleep.
+pub(crate) trait Sleeper: Platform {
+    /// Sleeps while `word` holds `value`, until woken or `Platform::now()` reaches `deadline`; may end
+    /// without reason. Returns whether the deadline ended it.
+    fn wait(word: &Self::Word<u32>, value: u32, deadline: Option<u64>) -> bool;
+
+    /// Wakes the thread that sleeps on `word`, if there is one.
+    fn wake(word: &Self::Word<u32>);
+}
+
+pub(crate) fn park<P: Sleeper>(record: &ThreadRecord<P>, deadline: Option<u64>) -> Wake {
     // At the next park after a token that was for this: whoever left it has said before what it is for.
     #[cfg(feature = "park_hook")]
     crate::hook::run();
-    let record = slots::thread_record(me);
     // Ordering: Acquire, [park.token]: pairs with the swap in unpark(); Relaxed, hint (re-checked
     // by the swap below)
     if record.token.compare_exchange(EMPTY, ASLEEP, Acquire, Relaxed).is_err() {
@@ -33,19 +41,18 @@ pub(super) fn park(me: Slot, deadline: Option<u64>) -> Wake {
     }
     // Ordering: Relaxed, hint (a spinner that misses it ends by its deadline) (block)
     record.parked.store(1, Relaxed);
-    let timed_out = futex::wait(&record.token, ASLEEP, deadline);
+    let timed_out = P::wait(&record.token, ASLEEP, deadline);
     record.parked.store(0, Relaxed);
     // Ordering: Acquire, [park.token]: pairs with the swap in unpark()
     let found = record.token.swap(EMPTY, Acquire);
     if timed_out && found != TOKEN { Wake::TimedOut } else { Wake::Notified }
 }
 
-pub(super) fn unpark(slot: Slot) -> bool {
-    let record = slots::thread_record(slot);
+pub(crate) fn unpark<P: Sleeper>(record: &ThreadRecord<P>) -> bool {
     // Ordering: AcqRel, [park.token]: releases what the waker did before; the acquire half orders
     // repeated tokens, so that the last waker's release carries the earlier ones
     if record.token.swap(TOKEN, AcqRel) == ASLEEP {
-        futex::wake_one(&record.token);
+        P::wake(&record.token);
         return true;
     }
     false
