@@ -114,7 +114,9 @@ def prepare(crate):
     plain, patched = (SCRATCH / f"{crate.name}-{crate.version}-{kind}" for kind in ("plain", "patched"))
     shutil.copytree(sources, plain)
     manifest = (plain / "Cargo.toml").read_text() + "\n[workspace]\n"
-    (plain / "Cargo.toml").write_text(manifest)
+    # What its tests are written with may depend on the crate as well: on this copy.
+    patch = f'[patch.crates-io]\n{crate.name} = {{ path = "." }}\n'
+    (plain / "Cargo.toml").write_text(manifest + patch)
     (plain / "Cargo.lock").unlink(missing_ok=True)
     (plain / "rust-toolchain").unlink(missing_ok=True)
     (plain / "rust-toolchain.toml").unlink(missing_ok=True)
@@ -125,7 +127,7 @@ def prepare(crate):
         manifest += '[dependencies.parking_lot]\nversion = "0.12"\n'
     patches = "".join(f'parking_lot_{v.replace(".", "_")} = {{ package = "parking_lot", path = "{OURS}/{v}" }}\n'
                       for v in ("0.12", "0.13"))
-    (patched / "Cargo.toml").write_text(f"{manifest}[patch.crates-io]\n{patches}")
+    (patched / "Cargo.toml").write_text(manifest + patch + patches)
     for version in LOCKED.findall((patched / "Cargo.lock").read_text()):
         must(patched, "update", "--quiet", f"parking_lot@{version}")
     code, tree = cargo(patched, "tree", "-e", "normal,build,dev", "-i", "lockwright", *features(crate))

@@ -37,6 +37,7 @@ const HELP: &str = help!(
   lockwright bench                  mutexes of this machine side by side
   lockwright bench rwlock           reader-writer locks
   lockwright run -- ./server        a program as it is, with these locks
+  lockwright doctor                 what this machine offers to locks
   lockwright sim published --quick  published results beside simulated ones"
 );
 
@@ -64,6 +65,13 @@ pub enum Command {
     /// Find the step of a series at which it got worse: locks, commands, or revisions
     #[command(after_help = crate::bisect::HELP)]
     Bisect(Box<crate::bisect::BisectArgs>),
+    /// Say what this machine offers to locks, and what each absence costs
+    #[command(after_help = crate::doctor::HELP)]
+    Doctor {
+        /// The machine and the findings as JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// List the policies of the reader-writer lock, and what each switch means
     Policies {
         /// As Markdown, with a table of all: the project's docs/policies.md

@@ -16,6 +16,7 @@ mod args;
 mod bench;
 mod bisect;
 mod compare;
+mod doctor;
 mod failure;
 mod launch;
 mod mix_args;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         Command::Bisect(args) => bisect::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Doctor { json } => doctor::run(json),
     };
     match done {
         Ok(code) => code,

@@ -28,6 +28,16 @@ pub struct Facts {
     /// The heavy half of the asymmetric fence, membarrier where the kernel has it, in
     /// nanoseconds; measured.
     pub heavy_fence_ns: Option<f64>,
+    /// Whether unlocking leaves its fence to membarrier; absent: the library was built without it.
+    pub membarrier: Option<bool>,
+    /// How much later than asked the kernel may end a timed sleep of the main thread, in nanoseconds.
+    pub timer_slack_ns: Option<u64>,
+    /// What the kernel reads the time from.
+    pub clock_source: Option<String>,
+    /// A look at the monotonic clock, in nanoseconds; measured.
+    pub clock_read_ns: Option<f64>,
+    /// Groups of CPUs that share their last-level cache, as the locks reckon.
+    pub cache_domains: Option<u16>,
     /// CPUs that the control group's quota allows on average; absent: no quota.
     pub cpu_quota: Option<f64>,
     /// Memory nodes that have CPUs.
@@ -45,6 +55,11 @@ impl Facts {
             rseq_bytes: lockwright_peers::rseq_bytes(),
             rseq_kernel_bytes: auxiliary(AT_RSEQ_FEATURE_SIZE),
             heavy_fence_ns: heavy_fence_ns(),
+            membarrier: Some(lockwright_platform::native::barrier_in_use()),
+            timer_slack_ns: text("/proc/self/timerslack_ns").and_then(|ns| ns.parse().ok()),
+            clock_source: text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+            clock_read_ns: clock_read_ns(),
+            cache_domains: Some(Native::domains()),
             cpu_quota: cpu_quota(),
             numa_nodes: numa_nodes(),
             smt: text("/sys/devices/system/cpu/smt/active").map(|text| text == "1"),
@@ -124,6 +139,17 @@ fn heavy_fence_ns() -> Option<f64> {
     };
     // The first calls register the process and fault pages in.
     median(&(0..40).map(once).skip(8).collect::<Vec<_>>())
+}
+
+/// The median of some runs of a hundred.
+fn clock_read_ns() -> Option<f64> {
+    const LOOKS: u32 = 100;
+    let run = |_| {
+        let began = Instant::now();
+        (0..LOOKS).for_each(|_| _ = std::hint::black_box(Native::now()));
+        began.elapsed().as_nanos() as f64 / f64::from(LOOKS)
+    };
+    median(&(0..9).map(run).collect::<Vec<_>>())
 }
 
 /// The least quota of the control groups that this process is in, in CPUs.
