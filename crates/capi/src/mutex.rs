@@ -137,6 +137,7 @@ impl Mutex {
             Exit::Holds => 0,
             Exit::NotHolder => EPERM,
             Exit::Release => {
+                self.own.released();
                 // SAFETY: the caller's contract (1).
                 under_policy!(self, raw => unsafe { if fair { raw.unlock_fair() } else { raw.unlock() } });
                 0
@@ -146,7 +147,11 @@ impl Mutex {
 
     /// Before a condition wait releases the mutex.
     pub fn leave(&self) -> Exit {
-        self.own.exit(Native::tid())
+        let exit = self.own.exit(Native::tid());
+        if exit == Exit::Release {
+            self.own.released();
+        }
+        exit
     }
 
     /// Takes back what [`leave`](Self::leave) took of several holds.

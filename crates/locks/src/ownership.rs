@@ -1,14 +1,14 @@
 //! What POSIX's kinds of mutex know beside the lock itself: who holds it, and how often.
 //!
 //! *Algorithm*: the holder's number in a word that only the holder changes, from after the
-//! acquisition to before the release. So a thread finds its own number there if and only if it holds the mutex,
-//! whatever else a racing reader may see. *Guarantees*: a recursive mutex is released by its last
-//! release; an error-checking one refuses its holder a second acquisition; both refuse a release
-//! by another thread. *Does not guarantee*: anything for the kinds `NORMAL` and `ADAPTIVE`, whose
-//! holder is noted for tools only. *Fork*: the child's thread has another number, so it may not
-//! release what its parent's thread held (as in the C library). *Cost*: 12 bytes; a load and a
-//! store for each acquisition, a store for each release.
-//! *Checked by*: the tests below, the C conformance tests of the interposer and of the C API.
+//! acquisition to before the release. So a thread finds its own number there if and only if it
+//! holds the mutex, whatever else a racing reader may see. *Guarantees*: a recursive mutex is
+//! released by its last release; an error-checking one refuses its holder a second acquisition;
+//! both refuse a release by another thread. *Does not guarantee*: anything for the kinds `NORMAL`
+//! and `ADAPTIVE`, whose holder is noted for tools only. *Fork*: the child's thread has another
+//! number, so it may not release what its parent's thread held (as in the C library). *Cost*: 12
+//! bytes; a load and a store for each acquisition, a store for each release. *Checked by*: the
+//! tests below, the C conformance tests of the interposer and of the C API.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -52,6 +52,9 @@ pub enum Exit {
     NotHolder,
 }
 
+/// In the holder's word: it holds the mutex no more. Numbers of threads are below this.
+const RELEASED: u32 = 1 << 31;
+
 /// Who holds a mutex of which kind, how often.
 #[repr(C)]
 pub struct Ownership<P: Platform> {
@@ -87,14 +90,26 @@ impl<P: Platform> Ownership<P> {
     /// The holder's number, as it is or was a moment ago; 0 if nobody's.
     #[inline]
     pub fn holder(&self) -> u32 {
+        match self.last_holder() {
+            (holder, true) => holder,
+            _ => 0,
+        }
+    }
+
+    /// The number of the thread that held it last, as far as it is known, and whether it does
+    /// still.
+    #[inline]
+    pub fn last_holder(&self) -> (u32, bool) {
         // Ordering: Relaxed, hint (exact for the caller's own number, see the module)
-        self.holder.load(Relaxed)
+        let word = self.holder.load(Relaxed);
+        (word & !RELEASED, word & RELEASED == 0)
     }
 
     /// Whether the thread of this number holds it; exact if it is the caller's.
     #[inline(always)]
     pub fn is_held_by(&self, me: u32) -> bool {
-        self.holder() == me
+        // Ordering: Relaxed, hint (exact for the caller's own number, see the module)
+        self.holder.load(Relaxed) == me
     }
 
     /// What a call of thread `me` for the mutex comes to.
@@ -127,7 +142,8 @@ impl<P: Platform> Ownership<P> {
         self.holder.store(me, Relaxed);
     }
 
-    /// What a release by thread `me` comes to.
+    /// What a release by thread `me` comes to. If the lock is to be released,
+    /// [`released`](Self::released) or [`released_by`](Self::released_by) comes before that.
     #[inline]
     pub fn exit(&self, me: u32) -> Exit {
         match self.kind() & kind::MASK {
@@ -142,7 +158,6 @@ impl<P: Platform> Ownership<P> {
                 }
             }
         }
-        self.released();
         Exit::Release
     }
 
@@ -151,6 +166,13 @@ impl<P: Platform> Ownership<P> {
     pub fn released(&self) {
         // Ordering: Relaxed, owner-only (others compare it with their own numbers)
         self.holder.store(0, Relaxed);
+    }
+
+    /// The lock is about to be released by thread `me`, which the next owner may want to know.
+    #[inline(always)]
+    pub fn released_by(&self, me: u32) {
+        // Ordering: Relaxed, owner-only (others compare it with their own numbers)
+        self.holder.store(me | RELEASED, Relaxed);
     }
 }
 
@@ -175,7 +197,12 @@ mod tests {
         assert_eq!(mutex.exit(8), Exit::NotHolder);
         assert_eq!([mutex.exit(7), mutex.exit(7)], [Exit::Holds; 2]);
         assert_eq!(mutex.exit(7), Exit::Release);
+        mutex.released_by(7);
         assert_eq!(mutex.exit(7), Exit::NotHolder);
+        assert_eq!(
+            (mutex.enter(7), mutex.holder(), mutex.last_holder()),
+            (Entry::Acquire, 0, (7, false))
+        );
     }
 
     #[test]
@@ -191,8 +218,9 @@ mod tests {
         let mutex = held(kind::ERROR_CHECK);
         assert_eq!(mutex.enter(7), Entry::Deadlock);
         assert_eq!(mutex.exit(8), Exit::NotHolder);
-        assert_eq!(mutex.exit(7), Exit::Release);
-        assert_eq!(mutex.holder(), 0);
+        assert_eq!((mutex.holder(), mutex.exit(7)), (7, Exit::Release));
+        mutex.released();
+        assert_eq!((mutex.holder(), mutex.exit(7)), (0, Exit::NotHolder));
     }
 
     #[test]
