@@ -5,6 +5,7 @@ use core::ffi::{c_int, c_void};
 use libc::{EBUSY, ENOMEM, ETIMEDOUT, timespec};
 
 use crate::condvar::*;
+use crate::entry::{export, export_from};
 use crate::mutex::*;
 use crate::objects::{Cond, Mutex};
 
@@ -27,30 +28,42 @@ fn result(error: c_int) -> c_int {
 // `mtx_init` is the C library's: what it leaves is what an object of ours begins with.
 
 // SAFETY (of all below): as of the functions of POSIX that do the work.
-export! {
-    "C" fn mtx_lock(mutex: *mut Mutex) {
+export_from! {
+    "C" fn mtx_lock(mutex: *mut Mutex; from) {
         // SAFETY: see above.
-        result(unsafe { pthread_mutex_lock(mutex) })
+        result(unsafe { pthread_mutex_lock::body(mutex, from) })
     }
 
+    "C" fn mtx_timedlock(mutex: *mut Mutex, at: *const timespec; from) {
+        // SAFETY: see above.
+        result(unsafe { pthread_mutex_timedlock::body(mutex, at, from) })
+    }
+
+    "C" fn mtx_unlock(mutex: *mut Mutex; from) {
+        // SAFETY: see above.
+        result(unsafe { pthread_mutex_unlock::body(mutex, from) })
+    }
+
+    "C" fn cnd_init(cond: *mut Cond; from) {
+        // SAFETY: see above.
+        result(unsafe { pthread_cond_init::body(cond, core::ptr::null::<c_void>(), from) })
+    }
+
+    "C-unwind" fn cnd_wait(cond: *mut Cond, mutex: *mut Mutex; from) {
+        // SAFETY: see above.
+        result(unsafe { pthread_cond_wait::body(cond, mutex, from) })
+    }
+
+    "C-unwind" fn cnd_timedwait(cond: *mut Cond, mutex: *mut Mutex, at: *const timespec; from) {
+        // SAFETY: see above.
+        result(unsafe { pthread_cond_timedwait::body(cond, mutex, at, from) })
+    }
+}
+
+export! {
     "C" fn mtx_trylock(mutex: *mut Mutex) {
         // SAFETY: see above.
         result(unsafe { pthread_mutex_trylock(mutex) })
-    }
-
-    "C" fn mtx_timedlock(mutex: *mut Mutex, at: *const timespec) {
-        // SAFETY: see above.
-        result(unsafe { pthread_mutex_timedlock(mutex, at) })
-    }
-
-    "C" fn mtx_unlock(mutex: *mut Mutex) {
-        // SAFETY: see above.
-        result(unsafe { pthread_mutex_unlock(mutex) })
-    }
-
-    "C" fn cnd_init(cond: *mut Cond) {
-        // SAFETY: see above.
-        result(unsafe { pthread_cond_init(cond, core::ptr::null::<c_void>()) })
     }
 
     "C" fn cnd_signal(cond: *mut Cond) {
@@ -61,16 +74,6 @@ export! {
     "C" fn cnd_broadcast(cond: *mut Cond) {
         // SAFETY: see above.
         result(unsafe { pthread_cond_broadcast(cond) })
-    }
-
-    "C-unwind" fn cnd_wait(cond: *mut Cond, mutex: *mut Mutex) {
-        // SAFETY: see above.
-        result(unsafe { pthread_cond_wait(cond, mutex) })
-    }
-
-    "C-unwind" fn cnd_timedwait(cond: *mut Cond, mutex: *mut Mutex, at: *const timespec) {
-        // SAFETY: see above.
-        result(unsafe { pthread_cond_timedwait(cond, mutex, at) })
     }
 }
 

@@ -1,12 +1,12 @@
 //! Cancellation: condition waits are cancellation points.
 //!
 //! The C library cancels a thread at `pthread_testcancel`, or by a signal in its own sleeping
-//! calls, of which ours is none. So `pthread_cancel` is taken over: it asks the C library to cancel the
-//! thread, and then ends its wait if it is in one of ours. The thread leaves the queue, acquires
-//! its mutex, and only then comes to `pthread_testcancel`: nothing is held or half done when it unwinds. Who was
-//! notified first is not stopped any more, so no notification is lost; the thread is cancelled at the
-//! next cancellation point. A thread that does not let itself be cancelled returns from its wait without reason,
-//! as POSIX allows.
+//! calls, of which ours is none. So `pthread_cancel` is taken over: it asks the C library to cancel
+//! the thread, and then ends its wait if it is in one of ours. The thread leaves the queue,
+//! acquires its mutex, and only then comes to `pthread_testcancel`: nothing is held or half done
+//! when it unwinds. Who was notified first is not stopped any more, so no notification is lost; the
+//! thread is cancelled at the next cancellation point. A thread that does not let itself be
+//! cancelled returns from its wait without reason, as POSIX allows.
 //!
 //! ```text
 //! Edges
@@ -24,7 +24,7 @@ use lockwright_locks::condvar::Stop;
 use lockwright_platform::threads::CAPACITY;
 use lockwright_platform::{Native, Platform, Slot};
 
-use crate::mutex::export;
+use crate::entry::export;
 use crate::real;
 
 unsafe extern "C-unwind" {

@@ -17,11 +17,12 @@ use lockwright_locks::ownership::{Entry, Exit};
 use lockwright_platform::Native;
 
 use crate::cancel::{self, Watch};
+use crate::entry::{export, export_from};
 use crate::mutex::{
-    export, is_real as mutex_is_real, pthread_mutex_lock, pthread_mutex_unlock, under_policy,
+    is_real as mutex_is_real, pthread_mutex_lock, pthread_mutex_unlock, under_policy,
 };
 use crate::objects::{Cond, Mutex};
-use crate::{real, settings};
+use crate::{real, settings, stat};
 use lockwright_platform::native::Timeout;
 
 fn is_real(cond: &Cond) -> bool {
@@ -61,7 +62,7 @@ impl Cond {
         let me = Native::tid();
         match mutex.own.exit(me) {
             Exit::NotHolder => return EPERM,
-            Exit::Release => {}
+            Exit::Release => mutex.release_noted(me),
             Exit::Holds => {
                 // It stays held all the while, as the C library has it.
                 let nothing = Foreign { unlock: || {}, lock: || {} };
@@ -80,7 +81,7 @@ impl Cond {
             under_policy!(mutex, raw => unsafe { self.raw.wait_with(raw, deadline, watch) })
         });
         mutex.add_users(-1);
-        mutex.own.acquired(me);
+        mutex.acquired(me);
         result
     }
 
@@ -199,7 +200,10 @@ unsafe fn wait(
     mutex: *mut Mutex,
     timeout: Option<&Timeout>,
     watch: &Watch,
+    from: usize,
 ) -> c_int {
+    // SAFETY: the caller's contract (1).
+    let counted = stat::is_on() && unsafe { begin(&*cond, &*mutex, from) };
     // SAFETY: the caller's contract (1), here and below.
     let result = unsafe {
         if is_real(&*cond) {
@@ -211,7 +215,19 @@ unsafe fn wait(
         }
     };
     watch.end();
+    if counted {
+        stat::finish(result == 0, None);
+    }
     result
+}
+
+/// For statistics: a wait begins, and the mutex is about to be released.
+#[cold]
+fn begin(cond: &Cond, mutex: &Mutex, from: usize) -> bool {
+    if !mutex_is_real(mutex) {
+        mutex.about_to_release(from);
+    }
+    stat::begin(&cond.as_object(), false, from)
 }
 
 /// Whether the C library can do it all.
@@ -227,10 +243,10 @@ unsafe fn both_real(cond: *mut Cond, mutex: *mut Mutex) -> bool {
 /// A wait of ours, as a cancellation point: a cancelled thread leaves from the frames of C programs
 /// and of the function that this is in, with the mutex held and no notification consumed.
 macro_rules! wait {
-    ($cond:expr, $mutex:expr, $timeout:expr) => {{
+    ($cond:expr, $mutex:expr, $timeout:expr, $from:expr) => {{
         let watch = Watch::new();
         cancel::pthread_testcancel();
-        let result = wait($cond, $mutex, $timeout, &watch);
+        let result = wait($cond, $mutex, $timeout, &watch, $from);
         if result != STOPPED {
             return result;
         }
@@ -242,16 +258,6 @@ macro_rules! wait {
 // SAFETY (of all below): C programs pass pointers to objects that live during the call and were
 // initialised, as POSIX asks.
 export! {
-    "C" fn pthread_cond_init(cond: *mut Cond, attr: *const c_void) {
-        // SAFETY: see above. It leaves zeroes and its flags.
-        let result = unsafe { real::pthread_cond_init(cond, attr) };
-        if result == 0 && !attr.is_null() {
-            // SAFETY: see above.
-            unsafe { &*cond }.learn_flags();
-        }
-        result
-    }
-
     "C" fn pthread_cond_destroy(cond: *mut Cond) {
         // SAFETY: see above.
         if is_real(unsafe { &*cond }) {
@@ -286,18 +292,36 @@ export! {
         c.raw.notify_all();
         0
     }
+}
 
-    "C-unwind" fn pthread_cond_wait(cond: *mut Cond, mutex: *mut Mutex) {
+export_from! {
+    "C" fn pthread_cond_init(cond: *mut Cond, attr: *const c_void; from) {
+        // SAFETY: see above. It leaves zeroes and its flags.
+        let result = unsafe { real::pthread_cond_init(cond, attr) };
+        // SAFETY: see above.
+        let c = unsafe { &*cond };
+        if result == 0 {
+            if !attr.is_null() {
+                c.learn_flags();
+            }
+            if !is_real(c) {
+                c.note_made_at(from);
+            }
+        }
+        result
+    }
+
+    "C-unwind" fn pthread_cond_wait(cond: *mut Cond, mutex: *mut Mutex; from) {
         // SAFETY: see above, here and below.
         unsafe {
             if both_real(cond, mutex) {
                 return real::pthread_cond_wait(cond, mutex);
             }
-            wait!(cond, mutex, None)
+            wait!(cond, mutex, None, from)
         }
     }
 
-    "C-unwind" fn pthread_cond_timedwait(cond: *mut Cond, mutex: *mut Mutex, at: *const timespec) {
+    "C-unwind" fn pthread_cond_timedwait(cond: *mut Cond, mutex: *mut Mutex, at: *const timespec; from) {
         // SAFETY: see above, here and below.
         unsafe {
             if both_real(cond, mutex) {
@@ -307,12 +331,12 @@ export! {
             if let Err(error) = timeout.check() {
                 return error;
             }
-            wait!(cond, mutex, Some(&timeout))
+            wait!(cond, mutex, Some(&timeout), from)
         }
     }
 
     "C-unwind" fn pthread_cond_clockwait(
-        cond: *mut Cond, mutex: *mut Mutex, clock: clockid_t, at: *const timespec
+        cond: *mut Cond, mutex: *mut Mutex, clock: clockid_t, at: *const timespec; from
     ) {
         // SAFETY: see above, here and below.
         unsafe {
@@ -326,7 +350,7 @@ export! {
             if !Timeout::is_clock(clock) {
                 return EINVAL;
             }
-            wait!(cond, mutex, Some(&timeout))
+            wait!(cond, mutex, Some(&timeout), from)
         }
     }
 }

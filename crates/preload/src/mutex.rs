@@ -5,11 +5,12 @@ use core::ffi::{c_int, c_void};
 use libc::{CLOCK_REALTIME, EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, clockid_t, timespec};
 use lockwright_locks::mutex::{Atomic, Fair, Kernel, Latency, Policy, RawMutex};
 use lockwright_locks::ownership::{Entry, Exit};
-use lockwright_platform::Native;
-
-use crate::objects::Mutex;
-use crate::{real, settings};
 use lockwright_platform::native::Timeout;
+use lockwright_platform::{Native, Platform};
+
+use crate::entry::{export, export_from};
+use crate::objects::Mutex;
+use crate::{real, settings, stat};
 
 /// Runs `$body` with `$raw` as the mutex's lock under the policy of the process.
 macro_rules! under_policy {
@@ -45,28 +46,64 @@ impl Mutex {
         unsafe { &*(&raw const self.raw).cast() }
     }
 
-    fn try_lock(&self) -> bool {
-        under_policy!(self, raw => raw.try_lock())
+    /// Acquires the lock if it is free; as the C library does without atomic operations where there
+    /// is one thread.
+    #[inline(always)]
+    fn try_raw(&self) -> bool {
+        // SAFETY: the C library says that there is no other thread; memory that is shared between
+        // processes holds no object of ours.
+        (settings::is_alone() && unsafe { self.raw.try_lock_alone() }) || self.raw.try_lock()
     }
 
-    /// Acquires the lock, of which the holder is another, if anybody.
-    fn wait(&self, timeout: Option<&Timeout>) -> c_int {
-        let Some(timeout) = timeout else {
-            under_policy!(self, raw => raw.lock());
-            return 0;
-        };
-        if let Err(error) = timeout.check() {
+    /// Releases the lock.
+    ///
+    /// # Safety
+    ///
+    /// 1. The caller holds it.
+    #[inline(always)]
+    unsafe fn unlock_raw(&self) {
+        // SAFETY: as for try_raw(); the caller's contract (1).
+        unsafe {
+            if !settings::is_alone() || !self.raw.unlock_alone() {
+                self.raw.unlock();
+            }
+        }
+    }
+
+    /// Acquires the lock, which is another's.
+    #[cold]
+    fn wait(&self, timeout: Option<&Timeout>, from: usize) -> c_int {
+        if let Some(error) = timeout.and_then(|timeout| timeout.check().err()) {
             return error;
         }
-        if under_policy!(self, raw => timeout.wait(|deadline| raw.lock_until(deadline))) {
-            0
-        } else {
-            ETIMEDOUT
+        if !(stat::is_on() || stat::asked()) {
+            return if self.wait_raw(timeout) { 0 } else { ETIMEDOUT };
         }
+        let counted = stat::begin(&self.as_object(), false, from);
+        self.wait_begins();
+        let got = self.wait_raw(timeout);
+        self.wait_ends(got && counted);
+        if counted {
+            // With the acquisition that is about to be counted.
+            let (acquisitions, changes) = self.counts();
+            let changes = changes + u32::from(self.own.last_holder().0 != Native::tid());
+            stat::finish(got, Some((acquisitions.wrapping_add(1), changes)));
+        }
+        if got { 0 } else { ETIMEDOUT }
+    }
+
+    fn wait_raw(&self, timeout: Option<&Timeout>) -> bool {
+        under_policy!(self, raw => match timeout {
+            None => {
+                raw.lock();
+                true
+            }
+            Some(timeout) => timeout.wait(|deadline| raw.lock_until(deadline)),
+        })
     }
 
     /// Acquires it as its kind says.
-    fn acquire(&self, timeout: Option<&Timeout>) -> c_int {
+    fn acquire(&self, timeout: Option<&Timeout>, from: usize) -> c_int {
         let me = Native::tid();
         match self.own.enter(me) {
             Entry::Again => return 0,
@@ -74,13 +111,13 @@ impl Mutex {
             Entry::TooDeep => return EAGAIN,
             Entry::Acquire => {}
         }
-        if !self.try_lock() {
-            let error = self.wait(timeout);
+        if !self.try_raw() {
+            let error = self.wait(timeout, from);
             if error != 0 {
                 return error;
             }
         }
-        self.own.acquired(me);
+        self.acquired(me);
         0
     }
 
@@ -92,24 +129,72 @@ impl Mutex {
             Entry::Deadlock => return EBUSY,
             Entry::Acquire => {}
         }
-        if !self.try_lock() {
+        if !self.try_raw() {
             return EBUSY;
         }
-        self.own.acquired(me);
+        self.acquired(me);
         0
     }
 
     /// # Safety
     ///
     /// 1. The caller holds the mutex, unless its kind is one that refuses it then.
-    unsafe fn release(&self) -> c_int {
+    unsafe fn release(&self, from: usize) -> c_int {
         match self.own.exit(Native::tid()) {
             Exit::Holds => 0,
             Exit::NotHolder => EPERM,
             Exit::Release => {
                 // SAFETY: the caller's contract (1).
-                under_policy!(self, raw => unsafe { raw.unlock() });
+                unsafe { self.release_last(from) };
                 0
+            }
+        }
+    }
+
+    /// Releases it altogether. (All policies release alike but the fair one.)
+    ///
+    /// # Safety
+    ///
+    /// 1. The caller holds the mutex.
+    unsafe fn release_last(&self, from: usize) {
+        if !settings::counts() {
+            self.own.released();
+            // SAFETY: the caller's contract (1).
+            return under_policy!(self, raw => unsafe { raw.unlock() });
+        }
+        let address = &raw const *self as usize;
+        let others = self.is_watched() && self.others_wait();
+        let at = if others { Native::ticks() } else { 0 };
+        stat::hold_ends(address);
+        self.own.released_by(Native::tid());
+        // SAFETY: the caller's contract (1).
+        under_policy!(self, raw => unsafe { raw.unlock() });
+        // The mutex may be gone.
+        if others {
+            stat::blame(address, from, at);
+        } else {
+            stat::settle();
+        }
+    }
+
+    /// A condition wait is about to release it.
+    pub fn release_noted(&self, me: u32) {
+        if settings::counts() {
+            self.own.released_by(me);
+        } else {
+            self.own.released();
+        }
+    }
+
+    /// What a condition wait does before it releases the mutex, for statistics.
+    pub fn about_to_release(&self, from: usize) {
+        if settings::counts() {
+            let address = &raw const *self as usize;
+            stat::hold_ends(address);
+            if self.is_watched() && self.others_wait() {
+                stat::blame(address, from, Native::ticks());
+            } else {
+                stat::settle();
             }
         }
     }
@@ -120,52 +205,168 @@ pub fn is_real(mutex: &Mutex) -> bool {
     mutex.is_foreign() || settings::mutex() == settings::mutex::LIBC
 }
 
-/// Exports functions under the names that they have.
-macro_rules! export {
-    ($($abi:literal fn $name:ident($($arg:ident: $type:ty),*) $body:block)*) => {$(
-        #[unsafe(no_mangle)]
-        pub unsafe extern $abi fn $name($($arg: $type),*) -> c_int $body
-    )*};
+/// Locks a mutex of the C library's, with statistics if they are collected.
+///
+/// # Safety
+///
+/// 1. As POSIX says; `lock` locks the mutex.
+unsafe fn lock_real(mutex: *mut Mutex, from: usize, lock: impl FnOnce() -> c_int) -> c_int {
+    if !stat::is_on() {
+        return lock();
+    }
+    stat::settle();
+    // SAFETY: the caller's contract (1).
+    let tried = unsafe { real::pthread_mutex_trylock(mutex) };
+    if tried != EBUSY {
+        return tried;
+    }
+    // SAFETY: the caller's contract (1).
+    let mut object = unsafe { &*mutex }.as_object();
+    object.kind = lockwright_statfile::Kind::LibcMutex;
+    object.made_at = 0;
+    if !stat::begin(&object, false, from) {
+        return lock();
+    }
+    let result = lock();
+    stat::finish(result == 0, None);
+    result
 }
-pub(crate) use export;
+
+/// All but the usual case.
+///
+/// # Safety
+///
+/// 1. As POSIX says.
+#[inline(never)]
+unsafe fn lock_otherwise(mutex: *mut Mutex, from: usize) -> c_int {
+    // SAFETY: the caller's contract (1), here and below.
+    unsafe {
+        if is_real(&*mutex) {
+            return lock_real(mutex, from, || real::pthread_mutex_lock(mutex));
+        }
+        (*mutex).acquire(None, from)
+    }
+}
+
+/// All but the usual case.
+///
+/// # Safety
+///
+/// 1. As POSIX says.
+#[inline(never)]
+unsafe fn unlock_otherwise(mutex: *mut Mutex, from: usize) -> c_int {
+    // SAFETY: the caller's contract (1), here and below.
+    unsafe {
+        if is_real(&*mutex) {
+            let watched = stat::is_on();
+            let at = if watched { Native::ticks() } else { 0 };
+            let result = real::pthread_mutex_unlock(mutex);
+            if watched {
+                stat::blame(mutex as usize, from, at);
+            }
+            return result;
+        }
+        (*mutex).release(from)
+    }
+}
 
 // SAFETY (of all below): C programs pass pointers to objects that live during the call and were
-// initialised, as POSIX asks; a mutex that is unlocked is the caller's, where the kind does not check it.
-export! {
-    "C" fn pthread_mutex_init(mutex: *mut Mutex, attr: *const c_void) {
+// initialised, as POSIX asks; a mutex that is unlocked is the caller's, where the kind does not
+// check it.
+export_from! {
+    "C" fn pthread_mutex_init(mutex: *mut Mutex, attr: *const c_void; from) {
         // SAFETY: see above. The C library knows which attributes go together, and leaves zeroes
         // and the kind, which is what ours begins with.
-        unsafe { real::pthread_mutex_init(mutex, attr) }
+        let result = unsafe { real::pthread_mutex_init(mutex, attr) };
+        // SAFETY: see above.
+        let m = unsafe { &*mutex };
+        if result == 0 && !is_real(m) {
+            m.note_made_at(from);
+        }
+        result
     }
 
+    "C" fn pthread_mutex_lock(mutex: *mut Mutex; from) {
+        // SAFETY: see above.
+        let m = unsafe { &*mutex };
+        if m.is_normal() {
+            if settings::mutex_is_default() {
+                if !m.try_raw() {
+                    let error = m.wait(None, from);
+                    debug_assert!(error == 0);
+                }
+                m.own.acquired(Native::tid());
+                return 0;
+            }
+            if settings::mutex_is_default_and_counts() && m.try_raw() {
+                m.acquired_and_counted(Native::tid());
+                return 0;
+            }
+        }
+        // SAFETY: see above.
+        unsafe { lock_otherwise(mutex, from) }
+    }
+
+    "C" fn pthread_mutex_unlock(mutex: *mut Mutex; from) {
+        // SAFETY: see above.
+        let m = unsafe { &*mutex };
+        if m.is_normal() {
+            if settings::mutex_is_default() {
+                m.own.released();
+                // SAFETY: see above.
+                unsafe { m.unlock_raw() };
+                return 0;
+            }
+            if settings::mutex_is_default_and_counts() && !m.is_watched() && stat::hold_every() == 0 {
+                m.own.released_by(Native::tid());
+                // SAFETY: see above.
+                unsafe { m.unlock_raw() };
+                return 0;
+            }
+        }
+        // SAFETY: see above.
+        unsafe { unlock_otherwise(mutex, from) }
+    }
+
+    "C" fn pthread_mutex_timedlock(mutex: *mut Mutex, at: *const timespec; from) {
+        // SAFETY: see above, here and below.
+        unsafe {
+            if is_real(&*mutex) {
+                return lock_real(mutex, from, || real::pthread_mutex_timedlock(mutex, at));
+            }
+            (*mutex).acquire(Some(&Timeout::new(CLOCK_REALTIME, at)), from)
+        }
+    }
+
+    "C" fn pthread_mutex_clocklock(mutex: *mut Mutex, clock: clockid_t, at: *const timespec; from) {
+        // SAFETY: see above, here and below.
+        unsafe {
+            if is_real(&*mutex) {
+                return lock_real(mutex, from, || real::pthread_mutex_clocklock(mutex, clock, at));
+            }
+            if !Timeout::is_clock(clock) {
+                return EINVAL;
+            }
+            (*mutex).acquire(Some(&Timeout::new(clock, at)), from)
+        }
+    }
+}
+
+export! {
     "C" fn pthread_mutex_destroy(mutex: *mut Mutex) {
         // SAFETY: see above.
         let m = unsafe { &*mutex };
-        if !is_real(m) && m.in_use() {
+        let real = is_real(m);
+        if !real && m.in_use() {
             return EBUSY;
+        }
+        if stat::is_on() {
+            stat::settle();
+            stat::destroyed(mutex as usize, (!real).then(|| m.counts()));
         }
         // It marks the object as destroyed.
         // SAFETY: see above; of ours, no more is known to it than the kind and a depth of 0.
         unsafe { real::pthread_mutex_destroy(mutex) }
-    }
-
-    "C" fn pthread_mutex_lock(mutex: *mut Mutex) {
-        // SAFETY: see above.
-        let m = unsafe { &*mutex };
-        if m.is_normal() && settings::mutex_is_default() {
-            // SAFETY: the C library says that there is no other thread; memory that is shared
-            // between processes holds no object of ours.
-            if !settings::is_alone() || !unsafe { m.raw.try_lock_alone() } {
-                m.raw.lock();
-            }
-            m.own.acquired(Native::tid());
-            return 0;
-        }
-        if is_real(m) {
-            // SAFETY: see above.
-            return unsafe { real::pthread_mutex_lock(mutex) };
-        }
-        m.acquire(None)
     }
 
     "C" fn pthread_mutex_trylock(mutex: *mut Mutex) {
@@ -176,51 +377,5 @@ export! {
             return unsafe { real::pthread_mutex_trylock(mutex) };
         }
         m.try_acquire()
-    }
-
-    "C" fn pthread_mutex_unlock(mutex: *mut Mutex) {
-        // SAFETY: see above.
-        let m = unsafe { &*mutex };
-        if m.is_normal() && settings::mutex_is_default() {
-            m.own.released();
-            // SAFETY: see above; and as in pthread_mutex_lock().
-            unsafe {
-                if !settings::is_alone() || !m.raw.unlock_alone() {
-                    m.raw.unlock();
-                }
-            }
-            return 0;
-        }
-        if is_real(m) {
-            // SAFETY: see above.
-            return unsafe { real::pthread_mutex_unlock(mutex) };
-        }
-        // SAFETY: see above.
-        unsafe { m.release() }
-    }
-
-    "C" fn pthread_mutex_timedlock(mutex: *mut Mutex, at: *const timespec) {
-        // SAFETY: see above.
-        let m = unsafe { &*mutex };
-        if is_real(m) {
-            // SAFETY: see above.
-            return unsafe { real::pthread_mutex_timedlock(mutex, at) };
-        }
-        // SAFETY: see above.
-        m.acquire(Some(&unsafe { Timeout::new(CLOCK_REALTIME, at) }))
-    }
-
-    "C" fn pthread_mutex_clocklock(mutex: *mut Mutex, clock: clockid_t, at: *const timespec) {
-        // SAFETY: see above.
-        let m = unsafe { &*mutex };
-        if is_real(m) {
-            // SAFETY: see above.
-            return unsafe { real::pthread_mutex_clocklock(mutex, clock, at) };
-        }
-        if !Timeout::is_clock(clock) {
-            return EINVAL;
-        }
-        // SAFETY: see above.
-        m.acquire(Some(&unsafe { Timeout::new(clock, at) }))
     }
 }

@@ -1,7 +1,8 @@
 //! The C library's own functions, for the objects that stay its own.
 //!
-//! A cancelled thread unwinds through those of them that are cancellation points. They are looked up all at once when the first of them is needed, and before `main` at the
-//! latest. Two threads that come first at a time find the same.
+//! A cancelled thread unwinds through those of them that are cancellation points. They are looked
+//! up all at once when the first of them is needed, and before `main` at the latest. Two threads
+//! that come first at a time find the same.
 //!
 //! ```text
 //! Edges

@@ -11,11 +11,12 @@ use libc::{CLOCK_REALTIME, EBUSY, EDEADLK, EINVAL, ETIMEDOUT, clockid_t, timespe
 use lockwright_locks::rwsem::RawRwLock;
 use lockwright_locks::rwsem::count::{READERS, WRITER};
 use lockwright_locks::rwsem::policy::{Policy, V5_11};
-use lockwright_platform::Native;
+use lockwright_platform::{Native, Platform};
+use lockwright_statfile::Kind;
 
-use crate::mutex::export;
+use crate::entry::{export, export_from};
 use crate::objects::RwLock;
-use crate::{real, settings};
+use crate::{real, settings, stat};
 use lockwright_platform::native::Timeout;
 
 macro_rules! under_policy {
@@ -50,11 +51,6 @@ impl RwLock {
         self.writer.load(Relaxed) == me
     }
 
-    fn set_writer(&self, me: u32) {
-        // Ordering: Relaxed, owner-only (others compare it with their own numbers)
-        self.writer.store(me, Relaxed);
-    }
-
     #[inline(always)]
     fn try_read(&self) -> bool {
         under_policy!(self, raw => {
@@ -62,49 +58,83 @@ impl RwLock {
         })
     }
 
-    fn read(&self, timeout: Option<&Timeout>) -> c_int {
+    fn read(&self, timeout: Option<&Timeout>, from: usize) -> c_int {
         if let Some(error) = timeout.and_then(|timeout| timeout.check().err()) {
             return error;
         }
-        if self.try_read() {
-            return 0;
+        if !self.try_read() {
+            if self.is_written_by(Native::tid()) {
+                return EDEADLK;
+            }
+            let wait = || {
+                under_policy!(self, raw => match timeout {
+                    None => {
+                        raw.read();
+                        true
+                    }
+                    Some(timeout) => timeout.wait(|deadline| raw.read_until(deadline)),
+                })
+            };
+            if !self.watched(true, from, wait) {
+                return ETIMEDOUT;
+            }
         }
-        if self.is_written_by(Native::tid()) {
-            return EDEADLK;
-        }
-        under_policy!(self, raw => match timeout {
-            None => raw.read(),
-            Some(timeout) if timeout.wait(|deadline| raw.read_until(deadline)) => {}
-            Some(_) => return ETIMEDOUT,
-        });
+        self.count(true);
         0
     }
 
-    fn write(&self, timeout: Option<&Timeout>) -> c_int {
+    fn write(&self, timeout: Option<&Timeout>, from: usize) -> c_int {
         if let Some(error) = timeout.and_then(|timeout| timeout.check().err()) {
             return error;
         }
         let me = Native::tid();
-        under_policy!(self, raw => {
-            if !raw.try_write() {
-                if self.is_written_by(me) {
-                    return EDEADLK;
-                }
-                match timeout {
-                    None => raw.write(),
-                    Some(timeout) if timeout.wait(|deadline| raw.write_until(deadline)) => {}
-                    Some(_) => return ETIMEDOUT,
-                }
+        if !under_policy!(self, raw => raw.try_write()) {
+            if self.is_written_by(me) {
+                return EDEADLK;
             }
-        });
+            let wait = || {
+                under_policy!(self, raw => match timeout {
+                    None => {
+                        raw.write();
+                        true
+                    }
+                    Some(timeout) => timeout.wait(|deadline| raw.write_until(deadline)),
+                })
+            };
+            if !self.watched(false, from, wait) {
+                return ETIMEDOUT;
+            }
+        }
         self.set_writer(me);
+        self.count(false);
         0
+    }
+
+    /// Waits, with statistics if they are collected.
+    #[cold]
+    fn watched(&self, reads: bool, from: usize, wait: impl FnOnce() -> bool) -> bool {
+        if !(stat::is_on() || stat::asked()) {
+            return wait();
+        }
+        let counted = stat::begin(&self.as_object(), reads, from);
+        self.add_waiting(1);
+        let got = wait();
+        self.add_waiting(-1);
+        if counted {
+            let (acquisitions, changes) = self.counts();
+            stat::finish(got, Some((acquisitions.wrapping_add(1), changes)));
+        }
+        got
     }
 
     /// # Safety
     ///
     /// 1. The caller holds the lock.
-    unsafe fn release(&self) -> c_int {
+    unsafe fn release(&self, from: usize) {
+        let address = &raw const *self as usize;
+        let counts = settings::counts();
+        let others = counts && self.others_wait();
+        let at = if others { Native::ticks() } else { 0 };
         if self.is_written_by(Native::tid()) {
             self.set_writer(0);
             // SAFETY: the caller's contract (1).
@@ -113,8 +143,13 @@ impl RwLock {
             // SAFETY: the caller's contract (1).
             under_policy!(self, raw => unsafe { raw.unlock_read() });
         }
-        // Else nobody reads, and taking a reader away would break the lock. The C library returns 0 too.
-        0
+        // Else nobody reads, and taking a reader away would break the lock. The C library says
+        // nothing either. The lock may be gone.
+        if others {
+            stat::blame(address, from, at);
+        } else if counts {
+            stat::settle();
+        }
     }
 }
 
@@ -131,37 +166,162 @@ unsafe fn timeout(clock: clockid_t, at: *const timespec) -> Result<Timeout, c_in
     Ok(unsafe { Timeout::new(clock, at) })
 }
 
+/// Calls on the C library for its own lock, with statistics if they are collected.
+///
+/// # Safety
+///
+/// 1. As POSIX says; `lock` and `try_lock` lock the lock in the same way.
+unsafe fn lock_real(
+    rwlock: *mut RwLock,
+    reads: bool,
+    from: usize,
+    try_lock: impl FnOnce() -> c_int,
+    lock: impl FnOnce() -> c_int,
+) -> c_int {
+    if !stat::is_on() {
+        return lock();
+    }
+    stat::settle();
+    let tried = try_lock();
+    if tried != EBUSY {
+        return tried;
+    }
+    let object = stat::Object { address: rwlock as usize, kind: Kind::LibcRwLock, made_at: 0 };
+    if !stat::begin(&object, reads, from) {
+        return lock();
+    }
+    let result = lock();
+    stat::finish(result == 0, None);
+    result
+}
+
 // SAFETY (of all below): C programs pass pointers to objects that live during the call and were
 // initialised, as POSIX asks; a lock that is unlocked is the caller's.
-export! {
-    "C" fn pthread_rwlock_init(rwlock: *mut RwLock, attr: *const c_void) {
+export_from! {
+    "C" fn pthread_rwlock_init(rwlock: *mut RwLock, attr: *const c_void; from) {
         // SAFETY: see above. It leaves zeroes, the kind and whether it is shared.
-        unsafe { real::pthread_rwlock_init(rwlock, attr) }
+        let result = unsafe { real::pthread_rwlock_init(rwlock, attr) };
+        // SAFETY: see above.
+        let l = unsafe { &*rwlock };
+        if result == 0 && !is_real(l) {
+            l.note_made_at(from);
+        }
+        result
     }
 
+    "C" fn pthread_rwlock_rdlock(rwlock: *mut RwLock; from) {
+        // SAFETY: see above, here and below.
+        unsafe {
+            if is_real(&*rwlock) {
+                return lock_real(
+                    rwlock, true, from,
+                    || real::pthread_rwlock_tryrdlock(rwlock),
+                    || real::pthread_rwlock_rdlock(rwlock),
+                );
+            }
+            (*rwlock).read(None, from)
+        }
+    }
+
+    "C" fn pthread_rwlock_wrlock(rwlock: *mut RwLock; from) {
+        // SAFETY: see above, here and below.
+        unsafe {
+            if is_real(&*rwlock) {
+                return lock_real(
+                    rwlock, false, from,
+                    || real::pthread_rwlock_trywrlock(rwlock),
+                    || real::pthread_rwlock_wrlock(rwlock),
+                );
+            }
+            (*rwlock).write(None, from)
+        }
+    }
+
+    "C" fn pthread_rwlock_timedrdlock(rwlock: *mut RwLock, at: *const timespec; from) {
+        // SAFETY: see above, here and below.
+        unsafe {
+            if is_real(&*rwlock) {
+                return lock_real(
+                    rwlock, true, from,
+                    || real::pthread_rwlock_tryrdlock(rwlock),
+                    || real::pthread_rwlock_timedrdlock(rwlock, at),
+                );
+            }
+            (*rwlock).read(Some(&Timeout::new(CLOCK_REALTIME, at)), from)
+        }
+    }
+
+    "C" fn pthread_rwlock_timedwrlock(rwlock: *mut RwLock, at: *const timespec; from) {
+        // SAFETY: see above, here and below.
+        unsafe {
+            if is_real(&*rwlock) {
+                return lock_real(
+                    rwlock, false, from,
+                    || real::pthread_rwlock_trywrlock(rwlock),
+                    || real::pthread_rwlock_timedwrlock(rwlock, at),
+                );
+            }
+            (*rwlock).write(Some(&Timeout::new(CLOCK_REALTIME, at)), from)
+        }
+    }
+
+    "C" fn pthread_rwlock_clockrdlock(
+        rwlock: *mut RwLock, clock: clockid_t, at: *const timespec; from
+    ) {
+        // SAFETY: see above, here and below.
+        unsafe {
+            if is_real(&*rwlock) {
+                return real::pthread_rwlock_clockrdlock(rwlock, clock, at);
+            }
+            match timeout(clock, at) {
+                Ok(timeout) => (*rwlock).read(Some(&timeout), from),
+                Err(error) => error,
+            }
+        }
+    }
+
+    "C" fn pthread_rwlock_clockwrlock(
+        rwlock: *mut RwLock, clock: clockid_t, at: *const timespec; from
+    ) {
+        // SAFETY: see above, here and below.
+        unsafe {
+            if is_real(&*rwlock) {
+                return real::pthread_rwlock_clockwrlock(rwlock, clock, at);
+            }
+            match timeout(clock, at) {
+                Ok(timeout) => (*rwlock).write(Some(&timeout), from),
+                Err(error) => error,
+            }
+        }
+    }
+
+    "C" fn pthread_rwlock_unlock(rwlock: *mut RwLock; from) {
+        // SAFETY: see above, here and below.
+        unsafe {
+            if is_real(&*rwlock) {
+                let at = if stat::is_on() { Native::ticks() } else { 0 };
+                let result = real::pthread_rwlock_unlock(rwlock);
+                if stat::is_on() {
+                    stat::blame(rwlock as usize, from, at);
+                }
+                return result;
+            }
+            (*rwlock).release(from);
+        }
+        0
+    }
+}
+
+export! {
     "C" fn pthread_rwlock_destroy(rwlock: *mut RwLock) {
+        if stat::is_on() {
+            stat::settle();
+            // SAFETY: see above.
+            let l = unsafe { &*rwlock };
+            stat::destroyed(rwlock as usize, (!is_real(l)).then(|| l.counts()));
+        }
         // SAFETY: see above.
         unsafe { real::pthread_rwlock_destroy(rwlock) }
-    }
-
-    "C" fn pthread_rwlock_rdlock(rwlock: *mut RwLock) {
-        // SAFETY: see above.
-        let l = unsafe { &*rwlock };
-        if is_real(l) {
-            // SAFETY: see above.
-            return unsafe { real::pthread_rwlock_rdlock(rwlock) };
-        }
-        l.read(None)
-    }
-
-    "C" fn pthread_rwlock_wrlock(rwlock: *mut RwLock) {
-        // SAFETY: see above.
-        let l = unsafe { &*rwlock };
-        if is_real(l) {
-            // SAFETY: see above.
-            return unsafe { real::pthread_rwlock_wrlock(rwlock) };
-        }
-        l.write(None)
     }
 
     "C" fn pthread_rwlock_tryrdlock(rwlock: *mut RwLock) {
@@ -171,7 +331,11 @@ export! {
             // SAFETY: see above.
             return unsafe { real::pthread_rwlock_tryrdlock(rwlock) };
         }
-        if l.try_read() { 0 } else { EBUSY }
+        if !l.try_read() {
+            return EBUSY;
+        }
+        l.count(true);
+        0
     }
 
     "C" fn pthread_rwlock_trywrlock(rwlock: *mut RwLock) {
@@ -185,67 +349,7 @@ export! {
             return EBUSY;
         }
         l.set_writer(Native::tid());
+        l.count(false);
         0
-    }
-
-    "C" fn pthread_rwlock_timedrdlock(rwlock: *mut RwLock, at: *const timespec) {
-        // SAFETY: see above.
-        let l = unsafe { &*rwlock };
-        if is_real(l) {
-            // SAFETY: see above.
-            return unsafe { real::pthread_rwlock_timedrdlock(rwlock, at) };
-        }
-        // SAFETY: see above.
-        l.read(Some(&unsafe { Timeout::new(CLOCK_REALTIME, at) }))
-    }
-
-    "C" fn pthread_rwlock_timedwrlock(rwlock: *mut RwLock, at: *const timespec) {
-        // SAFETY: see above.
-        let l = unsafe { &*rwlock };
-        if is_real(l) {
-            // SAFETY: see above.
-            return unsafe { real::pthread_rwlock_timedwrlock(rwlock, at) };
-        }
-        // SAFETY: see above.
-        l.write(Some(&unsafe { Timeout::new(CLOCK_REALTIME, at) }))
-    }
-
-    "C" fn pthread_rwlock_clockrdlock(rwlock: *mut RwLock, clock: clockid_t, at: *const timespec) {
-        // SAFETY: see above.
-        let l = unsafe { &*rwlock };
-        if is_real(l) {
-            // SAFETY: see above.
-            return unsafe { real::pthread_rwlock_clockrdlock(rwlock, clock, at) };
-        }
-        // SAFETY: see above.
-        match unsafe { timeout(clock, at) } {
-            Ok(timeout) => l.read(Some(&timeout)),
-            Err(error) => error,
-        }
-    }
-
-    "C" fn pthread_rwlock_clockwrlock(rwlock: *mut RwLock, clock: clockid_t, at: *const timespec) {
-        // SAFETY: see above.
-        let l = unsafe { &*rwlock };
-        if is_real(l) {
-            // SAFETY: see above.
-            return unsafe { real::pthread_rwlock_clockwrlock(rwlock, clock, at) };
-        }
-        // SAFETY: see above.
-        match unsafe { timeout(clock, at) } {
-            Ok(timeout) => l.write(Some(&timeout)),
-            Err(error) => error,
-        }
-    }
-
-    "C" fn pthread_rwlock_unlock(rwlock: *mut RwLock) {
-        // SAFETY: see above.
-        let l = unsafe { &*rwlock };
-        if is_real(l) {
-            // SAFETY: see above.
-            return unsafe { real::pthread_rwlock_unlock(rwlock) };
-        }
-        // SAFETY: see above.
-        unsafe { l.release() }
     }
 }

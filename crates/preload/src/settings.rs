@@ -4,11 +4,11 @@
 //! standard error, and the defaults are used. Each family of locks has a byte that says how its
 //! calls go, so that the usual case is one comparison.
 
-use core::ffi::{CStr, c_char};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicPtr, AtomicU8};
 
-use crate::elf;
+use crate::{elf, stat};
 
 /// How a mutex waits; which is also how calls go.
 pub mod mutex {
@@ -42,6 +42,8 @@ pub mod rwlock {
 
 /// Not known yet.
 const UNKNOWN: u8 = 0;
+/// Beside a policy: statistics are collected.
+const COUNTS: u8 = 0x80;
 
 static MUTEX: AtomicU8 = AtomicU8::new(UNKNOWN);
 static RWLOCK: AtomicU8 = AtomicU8::new(UNKNOWN);
@@ -51,6 +53,31 @@ static RWLOCK: AtomicU8 = AtomicU8::new(UNKNOWN);
 pub fn mutex_is_default() -> bool {
     // Ordering: Relaxed, hint (set once; a thread that does not see it sets the same)
     MUTEX.load(Relaxed) == mutex::DEFAULT
+}
+
+/// The same with statistics.
+#[inline(always)]
+pub fn mutex_is_default_and_counts() -> bool {
+    // Ordering: Relaxed, hint (as above)
+    MUTEX.load(Relaxed) == mutex::DEFAULT | COUNTS
+}
+
+/// Whether statistics are collected.
+#[inline(always)]
+pub fn counts() -> bool {
+    // Ordering: Relaxed, hint (a call that does not see it goes uncounted)
+    MUTEX.load(Relaxed) & COUNTS != 0
+}
+
+/// Begins or ends statistics.
+pub fn count(on: bool) {
+    mutex();
+    // Ordering: Relaxed, hint (as above) (block)
+    if on {
+        MUTEX.fetch_or(COUNTS, Relaxed);
+    } else {
+        MUTEX.fetch_and(!COUNTS, Relaxed);
+    }
 }
 
 /// Where the C library says that the process has one thread (since 2.32), or a place that never
@@ -71,7 +98,7 @@ pub fn is_alone() -> bool {
 /// The policy of mutexes; condition variables go with them.
 pub fn mutex() -> u8 {
     // Ordering: Relaxed, hint (as above)
-    match MUTEX.load(Relaxed) {
+    match MUTEX.load(Relaxed) & !COUNTS {
         UNKNOWN => read().0,
         known => known,
     }
@@ -91,24 +118,52 @@ pub fn rwlock() -> u8 {
 #[cold]
 fn read() -> (u8, u8) {
     let mut policies = (mutex::DEFAULT, rwlock::DEFAULT);
-    // SAFETY: the name is a C string. The environment is the program's; nobody changes it
-    // before the first lock operation of a program, or it has no threads yet.
-    let value = unsafe { secure_getenv(c"LOCKWRIGHT_POLICY".as_ptr()) };
-    if !value.is_null() {
-        // SAFETY: a string of the environment.
-        match parse(unsafe { CStr::from_ptr(value) }.to_bytes()) {
+    if let Some(value) = variable(c"LOCKWRIGHT_POLICY") {
+        match parse(value) {
             Some(asked) => policies = asked,
             None => complain(),
         }
     }
-    if let Some(alone) = elf::find(b"libc.so.", c"__libc_single_threaded") {
+    // The program has it if it uses it, before libraries that do.
+    let name = c"__libc_single_threaded";
+    if let Some(alone) = elf::find(b"", name).or_else(|| elf::find(b"libc.so.", name)) {
         // Ordering: Relaxed, hint (whoever does not see it does without)
         ALONE.store(alone.as_ptr().cast(), Relaxed);
     }
     // Ordering: Relaxed, hint (whoever does not see it reads the same) (block)
     RWLOCK.store(policies.1, Relaxed);
-    MUTEX.store(policies.0, Relaxed);
+    MUTEX.fetch_or(policies.0, Relaxed);
     policies
+}
+
+/// A variable of the environment, of programs that run with no more rights than their caller.
+pub fn variable(name: &CStr) -> Option<&'static [u8]> {
+    // SAFETY: the name is a C string. The environment is the program's; nobody changes it before
+    // the first lock operation of a program, or it has no threads yet.
+    let value = unsafe { secure_getenv(name.as_ptr()) };
+    if value.is_null() {
+        return None;
+    }
+    // SAFETY: a string of the environment.
+    Some(unsafe { CStr::from_ptr(value) }.to_bytes())
+}
+
+/// The policies of the process, as text.
+pub fn names() -> Names {
+    let name = |names: &[(&'static str, u8)], policy| {
+        names.iter().find(|(_, known)| *known == policy).map_or("", |(name, _)| name)
+    };
+    Names(["mutex=", name(&mutex::NAMES, mutex()), ";rwlock=", name(&rwlock::NAMES, rwlock())])
+}
+
+/// Text in parts.
+pub struct Names([&'static str; 4]);
+
+impl Names {
+    /// Its bytes.
+    pub fn bytes(&self) -> impl Iterator<Item = &u8> {
+        self.0.iter().flat_map(|part| part.as_bytes())
+    }
 }
 
 /// `mutex=NAME`, `rwlock=NAME` divided by semicolons; a name alone is for all that know it.
@@ -150,13 +205,32 @@ fn complain() {
 unsafe extern "C" {
     /// `getenv`, but in programs that run with more rights than their caller.
     fn secure_getenv(name: *const c_char) -> *const c_char;
+
+    fn __register_atfork(
+        prepare: Option<extern "C" fn()>,
+        parent: Option<extern "C" fn()>,
+        child: Option<extern "C" fn()>,
+        library: *const c_void,
+    ) -> c_int;
 }
 
 extern "C" fn constructor() {
     mutex();
+    // SAFETY: a handler of this type, which does what a forked child may do.
+    unsafe { __register_atfork(None, None, Some(stat::fork_in_child), core::ptr::null()) };
+    stat::start();
+}
+
+extern "C" fn destructor() {
+    stat::end();
 }
 
 #[used]
 // SAFETY: .init_array holds pointers to functions of this signature.
 #[unsafe(link_section = ".init_array")]
 static CONSTRUCTOR: extern "C" fn() = constructor;
+
+#[used]
+// SAFETY: .fini_array holds pointers to functions of this signature.
+#[unsafe(link_section = ".fini_array")]
+static DESTRUCTOR: extern "C" fn() = destructor;

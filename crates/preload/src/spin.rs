@@ -4,8 +4,11 @@ use core::ffi::c_int;
 
 use libc::EBUSY;
 
-use crate::mutex::export;
+use lockwright_statfile::Kind;
+
+use crate::entry::{export, export_from};
 use crate::objects::{SPIN_FREE, Spin};
+use crate::stat::{self, Object};
 use crate::{real, settings};
 
 // SAFETY (of all below): C programs pass pointers to objects that live during the call and were
@@ -22,17 +25,6 @@ export! {
     }
 
     "C" fn pthread_spin_destroy(_spin: *mut Spin) {
-        0
-    }
-
-    "C" fn pthread_spin_lock(spin: *mut Spin) {
-        // SAFETY: see above.
-        unsafe {
-            if Spin::is_foreign(spin) {
-                return real::pthread_spin_lock(spin);
-            }
-            (*spin).raw.lock();
-        }
         0
     }
 
@@ -56,4 +48,31 @@ export! {
         }
         0
     }
+}
+
+export_from! {
+    "C" fn pthread_spin_lock(spin: *mut Spin; from) {
+        // SAFETY: see above.
+        unsafe {
+            if Spin::is_foreign(spin) {
+                return real::pthread_spin_lock(spin);
+            }
+            if !(*spin).raw.try_lock() {
+                wait(&*spin, from);
+            }
+        }
+        0
+    }
+}
+
+/// Waits for the lock, with statistics if they are collected. (Nobody is blamed: four bytes have no
+/// room for who waits.)
+#[cold]
+fn wait(spin: &Spin, from: usize) {
+    let object = Object { address: &raw const *spin as usize, kind: Kind::Spin, made_at: 0 };
+    if !stat::is_on() || !stat::begin(&object, false, from) {
+        return spin.raw.lock();
+    }
+    spin.raw.lock();
+    stat::finish(true, None);
 }

@@ -84,38 +84,57 @@ fn it_calls_nothing_that_allocates_prints_or_locks() {
     let text = output("nm", &["-D".as_ref(), "--undefined-only".as_ref(), library().as_ref()]);
     let used: BTreeSet<_> =
         text.lines().filter_map(|line| line.split_whitespace().last()?.split('@').next()).collect();
-    // Before main: dladdr1, dlopen (of itself), dlsym (of rseq), getenv, secure_getenv, pthread_key_create,
-    // __register_atfork, write. At a cancellation point: pthread_testcancel.
+    // Before main: dladdr1, dlopen (of itself), dlsym (of rseq), getauxval, getenv, secure_getenv,
+    // pthread_key_create, __register_atfork, strerror, write. At a cancellation point: pthread_testcancel.
+    // For statistics alone, before main, after a fork and at the end: close, ftruncate, getpid, getrandom, getrlimit,
+    // madvise, munmap, open, posix_fallocate, readlink, unlink; at a wait's end: prctl (a thread's name),
+    // process_vm_readv (its stack).
     let known = BTreeSet::from([
         "_ITM_deregisterTMCloneTable",
         "_ITM_registerTMCloneTable",
         "__cxa_finalize",
+        "__errno_location",
         "__gmon_start__",
         "__register_atfork",
         "_r_debug",
         "abort",
         "bcmp",
         "clock_gettime",
+        "close",
         "dladdr1",
         "dlopen",
         "dlsym",
+        "ftruncate",
+        "getauxval",
         "getenv",
+        "getpid",
+        "getrandom",
+        "getrlimit",
+        "madvise",
         "memcmp",
         "memcpy",
         "memmove",
         "memset",
         "mmap",
+        "munmap",
+        "open",
+        "posix_fallocate",
+        "prctl",
+        "process_vm_readv",
         "pthread_key_create",
         "pthread_key_delete",
         "pthread_self",
         "pthread_setcancelstate",
         "pthread_setspecific",
         "pthread_testcancel",
+        "readlink",
         "sched_getaffinity",
         "sched_yield",
         "secure_getenv",
+        "strerror",
         "strlen",
         "syscall",
+        "unlink",
         "write",
     ]);
     assert_eq!(used.difference(&known).collect::<Vec<_>>(), [&""; 0]);
@@ -164,6 +183,55 @@ fn each_policy_is_as_conformant() {
         for program in &programs {
             same_with_and_without(program, &[("LOCKWRIGHT_POLICY", policy)]);
         }
+    }
+}
+
+#[test]
+fn collecting_statistics_changes_nothing_that_a_program_sees() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let folder = folder.path().to_str().expect("text");
+    let programs = [
+        "mutex_kinds",
+        "rwlock",
+        "cond",
+        "cancel",
+        "forks",
+        "errno",
+        "c11",
+        "spin",
+        "early_and_late",
+    ];
+    for name in programs {
+        let program = compile(name, &[]);
+        for how in ["collect,hold=1", ""] {
+            let environment = [("LOCKWRIGHT_STAT_DIR", folder), ("LOCKWRIGHT_STAT", how)];
+            same_with_and_without(&program, &environment);
+        }
+    }
+    let left: Vec<_> = fs::read_dir(folder).expect("the directory").flatten().collect();
+    assert!(!left.is_empty(), "nothing was collected");
+}
+
+#[test]
+fn statistics_that_have_no_place_are_one_line_and_the_program_runs() {
+    let program = compile("soak", &[]);
+    let plain = run(&program, None, &[]);
+    let limited = Path::new(env!("CARGO_TARGET_TMPDIR")).join("no_large_files.sh");
+    // A file that grows beyond the limit would have a signal kill the program.
+    fs::write(&limited, format!("#!/bin/sh\nulimit -f 1\nexec {}\n", program.display()))
+        .expect("a script");
+    Command::new("chmod").arg("+x").arg(&limited).status().expect("chmod runs");
+    for (program, folder) in
+        [(&program, "/nowhere/at/all"), (&program, "/proc/self/fd"), (&limited, "/tmp")]
+    {
+        let environment = [("LOCKWRIGHT_STAT_DIR", folder), ("LOCKWRIGHT_STAT", "collect")];
+        let ours = run(program, Some(library().as_os_str()), &environment);
+        let err = String::from_utf8_lossy(&ours.stderr).into_owned();
+        assert_eq!((plain.status.code(), &plain.stdout), (ours.status.code(), &ours.stdout));
+        // The program has a line of its own to say.
+        let lines: Vec<_> = err.lines().filter(|line| line.starts_with("lockwright: ")).collect();
+        let [line] = lines[..] else { panic!("{folder}: {err}") };
+        assert!(line.contains("no statistics"), "{line}");
     }
 }
 

@@ -1,9 +1,9 @@
 //! The statistics file of a running program: its layout, and a reader that trusts nothing in it.
 //!
-//! The interposer maps the file and writes counters into it; `lockwright stat` and `top` read it, while the
-//! program runs and after it. All of it is words that change one by one, so a reading is not one instant: a
-//! count may be in that its neighbour lacks. Tables are open-addressed: an entry whose key is 0 is free, and an entry
-//! that has a key keeps it.
+//! The interposer maps the file and writes counters into it; `lockwright stat` and `top` read it,
+//! while the program runs and after it. All of it is words that change one by one, so a reading is
+//! not one instant: a count may be in that its neighbour lacks. Tables are open-addressed: an entry
+//! whose key is 0 is free, and an entry that has a key keeps it.
 //!
 //! ```text
 //! Header    who, when, lock events, what did not fit

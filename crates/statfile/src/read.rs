@@ -1,7 +1,8 @@
 //! Reading a file that anybody may have written: nothing in it is trusted.
 //!
-//! The bytes are a copy, so that they cannot change, nor the file shrink, under the reader. Indices beyond a
-//! table, kinds that do not exist, text with control characters: what makes no sense is left out.
+//! The bytes are a copy, so that they cannot change, nor the file shrink, under the reader. Indices
+//! beyond a table, kinds that do not exist, text with control characters: what makes no sense is
+//! left out.
 
 use core::fmt;
 use core::mem::{offset_of, size_of};
@@ -311,9 +312,67 @@ fn module(entry: Entry<'_>) -> Option<Module> {
     })
 }
 
+impl Snapshot {
+    /// What was counted since an earlier reading of the same file. What is longest or most stays
+    /// that of all time.
+    #[must_use]
+    pub fn since(&self, earlier: &Snapshot) -> Snapshot {
+        let mut since = self.clone();
+        for (now, before) in since.events.iter_mut().zip(&earlier.events) {
+            *now = now.saturating_sub(*before);
+        }
+        for (now, before) in since.lost.iter_mut().zip(earlier.lost) {
+            *now = now.saturating_sub(before);
+        }
+        for (now, before) in since.locks.iter_mut().zip(&earlier.locks) {
+            if let (Some(now), Some(before)) = (now, before) {
+                now.subtract(before);
+            }
+        }
+        for (now, before) in since.sites.iter_mut().zip(&earlier.sites) {
+            if let (Some(now), Some(before)) = (now, before) {
+                now.count = now.count.saturating_sub(before.count);
+                now.ns = now.ns.saturating_sub(before.ns);
+            }
+        }
+        for now in &mut since.stacks {
+            let same = |s: &&Stack| s.site == now.site && s.frames == now.frames;
+            if let Some(before) = earlier.stacks.iter().find(same) {
+                now.count = now.count.saturating_sub(before.count);
+                now.ns = now.ns.saturating_sub(before.ns);
+            }
+        }
+        for now in &mut since.threads {
+            if let Some(before) = earlier.threads.iter().find(|thread| thread.tid == now.tid) {
+                now.waits = now.waits.saturating_sub(before.waits);
+                now.ns = now.ns.saturating_sub(before.ns);
+            }
+        }
+        since
+    }
+}
+
 impl Lock {
-    /// The wait that so much of all waits (0 to 1) is not longer than, from the histogram: within an
-    /// eighth, and never above the longest.
+    fn subtract(&mut self, before: &Lock) {
+        for (now, before) in [
+            (&mut self.acquisitions, before.acquisitions),
+            (&mut self.owner_changes, before.owner_changes),
+            (&mut self.contended, before.contended),
+            (&mut self.slept, before.slept),
+            (&mut self.failed, before.failed),
+            (&mut self.wait_ns, before.wait_ns),
+            (&mut self.holds, before.holds),
+            (&mut self.hold_ns, before.hold_ns),
+        ] {
+            *now = now.saturating_sub(before);
+        }
+        for (now, before) in self.histogram.iter_mut().zip(before.histogram) {
+            *now = now.saturating_sub(before);
+        }
+    }
+
+    /// The wait that so much of all waits (0 to 1) is not longer than, from the histogram: within
+    /// an eighth, and never above the longest.
     pub fn quantile_ns(&self, part: f64) -> u64 {
         quantile_ns(&self.histogram, self.wait_max_ns, part)
     }

@@ -54,6 +54,20 @@ fn what_was_written_is_read() {
 }
 
 #[test]
+fn what_was_counted_since_an_earlier_reading_is_the_difference() {
+    let (before, mut after) = (Snapshot::read(&file()).unwrap(), Snapshot::read(&file()).unwrap());
+    after.events[1] += 4;
+    let lock = after.locks[3].as_mut().unwrap();
+    lock.contended += 7;
+    lock.histogram[layout::bucket(900)] += 2;
+    after.stacks[0].ns += 5;
+    let since = after.since(&before);
+    let lock = since.locks[3].as_ref().unwrap();
+    assert_eq!((since.events[1], lock.contended, since.stacks[0].ns), (4, 7, 5));
+    assert_eq!((lock.histogram[layout::bucket(900)], lock.wait_max_ns), (2, 1_000));
+}
+
+#[test]
 fn what_a_terminal_would_obey_is_not_passed_on() {
     assert_eq!(Snapshot::read(&file()).unwrap().threads[0].name, "work?[31mer");
 }
