@@ -36,7 +36,7 @@ impl Cond {
     /// # Safety
     ///
     /// 1. `cond` points to an initialised condition variable that lives as long as the reference is
-    /// used.
+    ///    used.
     unsafe fn of<'a>(cond: *const lw_cond_t) -> &'a Self {
         // SAFETY: the caller's contract (1); the words are of these sizes.
         unsafe { &*cond.cast() }

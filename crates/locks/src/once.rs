@@ -1,6 +1,6 @@
 //! Runs something once; everybody else waits for it.
 //!
-//! *Algorithm*: three flags in the control word that also names the [contention record](crate::record),
+//! *Algorithm*: three flags in the control word that also names the contention record (see `record`),
 //! so that the attempt that ends an execution learns in the same atomic operation whether anybody
 //! waits. *Guarantees*: at most one execution at a time, and none after one that succeeded; what it
 //! wrote is seen by whoever finds it done; a waiter is woken by the end of the execution that it waits

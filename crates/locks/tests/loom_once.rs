@@ -5,7 +5,7 @@
 mod support;
 
 use lockwright_locks::once::{OnceState, RawOnce};
-use lockwright_platform::Model;
+use lockwright_model::Model;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -4,7 +4,7 @@
 mod support;
 
 use lockwright_locks::spinlock::RawSpinLock;
-use lockwright_platform::Model;
+use lockwright_model::{Model, set_spinner_cap};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use support::{model, together};
@@ -37,7 +37,7 @@ impl Shared {
 }
 
 fn run(spinners: u32, bodies: &'static [fn(&Shared) -> u32]) {
-    lockwright_platform::model::set_spinner_cap(spinners);
+    set_spinner_cap(spinners);
     model(Some(3), move || {
         let shared = Arc::new(Shared::default());
         let sections: u32 = together(&shared, bodies).into_iter().sum();

@@ -4,7 +4,7 @@
 //! get the checker into a lock file.
 //!
 //! Waiting is one operation, so that loom need not explore every number of polls: after the first
-//! failed poll the branch is pruned ([`loom::skip_branch`]). Sleeping is loom's own park, which
+//! failed poll the branch is pruned (`loom::skip_branch`). Sleeping is loom's own park, which
 //! makes a lost wake-up a reported deadlock. Time stands still: a wait that has a deadline ends
 //! by it after one failed poll, at every point of every other thread's progress, which is what
 //! cancellation needs; the tick counter never reaches a deadline.

@@ -12,6 +12,7 @@
 //! Edges
 //!  [table.chunk]  reach: chunk exchange Release -> get: chunk load Acquire  publishes the zeroed records
 //!  [table.free]   release: bit fetch_and Release -> claim: bit exchange Acquire  publishes the record as it was left
+//!  [table.gone]   release: bit fetch_and Release -> taken: bit load Acquire  publishes what its thread did while it had the record, to who passes it over
 //! ```
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -135,16 +136,19 @@ impl<T: Sync> Table<T> {
     /// Gives a record back. The caller has claimed it.
     pub(crate) fn release(&'static self, slot: Slot) {
         let (at, bit) = (usize::from(slot.get()) / 64, slot.get() % 64);
-        // Ordering: Release, [table.free]: pairs with the exchange in claim()
+        // Ordering: Release, [table.free], [table.gone]: pairs with the exchange in claim() and the load
+        // in taken()
         self.taken[at].fetch_and(!(1 << bit), Release);
     }
 
     /// All records that are taken now.
     pub(crate) fn taken(&'static self) -> impl Iterator<Item = Slot> {
-        // Ordering: Relaxed, hint (ordered by the caller's fence, see Platform::slots) (block)
+        // Ordering: Relaxed, hint (ordered by the caller's fence, see Platform::slots)
         let used = self.used.load(Relaxed) as usize;
         self.taken[..used].iter().enumerate().flat_map(|(at, word)| {
-            let mut left = word.load(Relaxed);
+            // Ordering: Acquire, [table.gone]: pairs with the removal in release(): who looks for readers
+            // does not ask those that have gone
+            let mut left = word.load(Acquire);
             core::iter::from_fn(move || {
                 let bit = left.trailing_zeros();
                 left &= left.wrapping_sub(1);

@@ -474,12 +474,12 @@ impl Line {
         let place = (self.number << 16 | core as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
         let share = 1024 - layout.spread + layout.spread * place / 512;
         // One of twice the jitter and one.
-        let jitter = (rng.u64(..) >> 32) * (2 * layout.jitter + 1) >> 32;
+        let jitter = ((rng.u64(..) >> 32) * (2 * layout.jitter + 1)) >> 32;
         share * (1024 - layout.jitter + jitter)
     }
 
     fn scaled(&self, layout: &Layout, rng: &mut fastrand::Rng, core: usize, leg: Ps) -> Ps {
-        leg * self.share(layout, rng, core) >> 20
+        (leg * self.share(layout, rng, core)) >> 20
     }
 
     /// The legs of a transfer to a core.
@@ -491,7 +491,7 @@ impl Line {
         core: usize,
     ) -> Route {
         let share = self.share(layout, rng, core);
-        let scaled = |leg: Ps| leg * share >> 20;
+        let scaled = |leg: Ps| (leg * share) >> 20;
         if source.distance <= Distance::Cluster {
             let leg = scaled(layout.latency[source.distance as usize] / 3);
             return Route { ask: leg, forward: leg, send: leg };

@@ -303,7 +303,8 @@ mod tests {
 
     #[test]
     fn each_absence_is_one_cost() {
-        let lacks: [(&str, fn(&mut Machine)); 7] = [
+        type Take = fn(&mut Machine);
+        let lacks: [(&str, Take); 7] = [
             ("CPUs", |m| m.facts.cpu_quota = Some(2.5)),
             ("membarrier", |m| m.facts.membarrier = Some(false)),
             ("rseq", |m| m.facts.rseq_bytes = None),

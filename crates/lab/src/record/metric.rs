@@ -1,7 +1,7 @@
 //! The one list of metrics: what can be read off a sample, in which unit, and which way is better.
 //!
 //! Statistics, comparison and every report know a metric by its entry here and by nothing else.
-//! A benchmark names the ones that its tables show (see [`crate::experiment::View`]).
+//! A benchmark names the ones that its tables show (see `experiment`).
 
 use std::fmt;
 

@@ -31,7 +31,7 @@ pub enum Workload {
         /// PAUSEs outside.
         outside: u32,
     },
-    /// The kernel's locktorture; see [`torture`](lockwright_workloads::torture).
+    /// The kernel's locktorture; see `lockwright_workloads`.
     Torture {
         /// Milliseconds, a fifth of the rare long hold.
         long_hold_ms: u32,

@@ -3,7 +3,21 @@
 /// To be invoked once in the root of a library for C programs, which is `no_std` where panics abort.
 ///
 /// A panic there is a broken invariant of the locks: the program's data cannot be trusted any more, and
+/// it is aborted. Where panics unwind (in tests) the standard library is linked, which says how; and so
+/// where one command builds the library and, with features of this crate that need it, the laboratory.
+#[cfg(any(feature = "counting", feature = "fiber"))]
+#[macro_export]
+macro_rules! c_library {
+    () => {
+        extern crate std;
+    };
+}
+
+/// To be invoked once in the root of a library for C programs, which is `no_std` where panics abort.
+///
+/// A panic there is a broken invariant of the locks: the program's data cannot be trusted any more, and
 /// it is aborted. Where panics unwind (in tests) the standard library is linked, which says how.
+#[cfg(not(any(feature = "counting", feature = "fiber")))]
 #[macro_export]
 macro_rules! c_library {
     () => {

@@ -54,6 +54,7 @@ pub(super) fn current() -> u16 {
 /// Looks for the rseq area. By name at run time, so that the library loads with a C library that
 /// has none. Where the C library did not register it (GLIBC_TUNABLES, an old kernel, a library that
 /// wants it for itself) there is none.
+#[cfg_attr(miri, allow(dead_code, reason = "no function runs before main there"))]
 pub(super) fn find_rseq() {
     // SAFETY: the name is a C string; the symbol, where it exists, is a ptrdiff_t constant.
     let offset = unsafe {
@@ -134,6 +135,7 @@ pub(super) fn usable() -> u32 {
 static ASKED: AtomicU32 = AtomicU32::new(0);
 
 /// Called before `main`.
+#[cfg_attr(miri, allow(dead_code, reason = "no function runs before main there"))]
 pub(super) fn note_environment() {
     // Ordering: Relaxed, hint (set once before main)
     ASKED.store(environment::cpus().unwrap_or(0), Relaxed);

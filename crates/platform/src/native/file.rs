@@ -9,7 +9,8 @@ pub(super) struct File(libc::c_int);
 impl File {
     /// Opens a file for reading; its name ends with a zero byte.
     pub(super) fn open<const N: usize>(name: &Text<N>) -> Option<Self> {
-        if name.bytes().last() != Some(&0) {
+        // Miri knows no files by system calls.
+        if name.bytes().last() != Some(&0) || cfg!(miri) {
             return None;
         }
         let flags = libc::O_RDONLY | libc::O_CLOEXEC;

@@ -3,22 +3,16 @@
 use super::Native;
 use crate::threads::Here;
 
-// The name ends with the crate's version: two versions in one program have two sets of words.
-macro_rules! symbol {
-    () => {
-        concat!(
-            "lockwright_here_",
-            env!("CARGO_PKG_VERSION_MAJOR"),
-            "_",
-            env!("CARGO_PKG_VERSION_MINOR"),
-            "_",
-            env!("CARGO_PKG_VERSION_PATCH")
-        )
-    };
-}
-
 crate::initial_exec!(
-    pub(super) fn here: Here<Native> = Here::ZERO, 16 bytes, symbol!()
+    pub(super) fn here: Here<Native> = Here::ZERO, 16 bytes,
+    concat!(
+        "lockwright_here_",
+        env!("CARGO_PKG_VERSION_MAJOR"),
+        "_",
+        env!("CARGO_PKG_VERSION_MINOR"),
+        "_",
+        env!("CARGO_PKG_VERSION_PATCH")
+    )
 );
 
 /// The calling thread's number in the system. A forked child forgets what it was in the parent.

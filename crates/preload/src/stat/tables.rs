@@ -24,12 +24,12 @@ pub fn add(counter: &AtomicU64, n: u64) {
 
 /// The entry with this key in a table, and its index; made if there is none and `make` says what to
 /// write into it.
-fn find<'f, T>(
-    table: &'f [T],
+fn find<T>(
+    table: &[T],
     key_of: impl Fn(&T) -> &AtomicU64,
     key: u64,
     make: Option<impl FnOnce(&T)>,
-) -> Option<(u32, &'f T)> {
+) -> Option<(u32, &T)> {
     let start = (key.wrapping_mul(GOLDEN) >> 32) as usize;
     let mut make = make;
     for probe in 0..PROBES.min(table.len()) {

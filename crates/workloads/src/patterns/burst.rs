@@ -26,10 +26,9 @@ pub struct BurstSpec {
 }
 
 /// Bursts on one lock.
-///
-/// Edges
-///  [call]  leader: called Release -> others: called Acquire  the burst is on
-///  [done]  others: done Release -> leader: done Acquire  publishes when the last was through
+// Edges
+//  [call]  leader: called Release -> others: called Acquire  the burst is on
+//  [done]  others: done Release -> leader: done Acquire  publishes when the last was through
 pub struct Burst<L> {
     lock: L,
     spec: BurstSpec,
