@@ -23,14 +23,14 @@ MAY = {
     "sim": {"platform"},
     "workloads": {"platform", "locks"},
     "peers": {"workloads"},
-    "lab": {"platform", "locks", "lockwright", "workloads", "peers", "sim", "statfile"},
+    "lab": {"platform", "locks", "lockwright", "workloads", "peers", "sim", "statfile", "contract"},
     "cli": {"platform", "locks", "lockwright", "workloads", "peers", "sim", "lab", "statfile"},
     "contract": {"platform", "locks", "lockwright", "workloads"},
 }
 # Not even in tests: the simulated machine knows no lock.
 NEVER = {"sim": {"locks", "lockwright", "capi", "preload", "workloads"}}
 # May stand in `[dev-dependencies]` only.
-TEST_ONLY = {"contract", "model"}
+TEST_ONLY = {"model"}
 # Where `unsafe` may stand: what talks to memory or to C, and contract and model, which are never shipped
 # and implement unsafe traits, the former wrongly on purpose. All others forbid it in their roots.
 UNSAFE = {"platform", "locks", "lockwright", "capi", "preload", "peers", "contract", "model"}

@@ -20,3 +20,5 @@ bench mutex --locks '*' --threads 1,2 --load 1 --outside 0 --events
 bench rwlock --locks '*,mutex:lockwright' --threads 1,4 --readers 50 --events
 bench patterns --threads 3
 bench seq --readers 1 --write-every 1us
+cargo run -q --release -- torture --secs 1 --locks 'lockwright*,rwsem-fifo,rwsem-v5.11,std,std-rw' ||
+    fail "torture found something"

@@ -72,6 +72,9 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Put locks under everything at once, and say SUCCESS or FAILURE
+    #[command(after_help = crate::torture::HELP)]
+    Torture(Box<crate::torture::TortureArgs>),
     /// List the policies of the reader-writer lock, and what each switch means
     Policies {
         /// As Markdown, with a table of all: the project's docs/policies.md

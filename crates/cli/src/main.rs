@@ -28,6 +28,7 @@ mod run;
 mod session;
 mod sim;
 mod sim_args;
+mod torture;
 mod values;
 mod vary;
 mod workload;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         Command::Machines(args) => sim::machines(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Bisect(args) => bisect::run(&args),
+        Command::Torture(args) => torture::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Doctor { json } => doctor::run(json),

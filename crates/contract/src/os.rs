@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
+use std::sync::atomic::{AtomicI64, AtomicPtr, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 /// A range of address space whose pages are mapped and unmapped one by one.
@@ -207,18 +207,59 @@ pub fn with_usr1<T>(handler: impl Fn() + Sync + 'static, body: impl FnOnce() -> 
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(|failed| failed.into_inner());
     HANDLER.store(Box::into_raw(Box::new(Handler(Box::new(handler)))), SeqCst);
-    // SAFETY: `on_usr1` has the type of a handler and stays for ever; without SA_RESTART, so
-    // that waits are interrupted, which is the harder case.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = on_usr1 as *const () as usize;
-        libc::sigemptyset(&mut action.sa_mask);
-        let set = libc::sigaction(libc::SIGUSR1, &action, ptr::null_mut());
-        assert_eq!(set, 0, "sigaction: {}", std::io::Error::last_os_error());
-    }
+    // SAFETY: `on_usr1` has the type of a handler and stays for ever.
+    unsafe { handle(libc::SIGUSR1, on_usr1) };
     let result = body();
     HANDLER.store(ptr::null_mut(), SeqCst);
     result
+}
+
+/// How long SIGUSR2 stops the thread that it falls on, in nanoseconds.
+static NAP_NS: AtomicI64 = AtomicI64::new(0);
+
+extern "C" fn on_usr2(_signal: libc::c_int) {
+    let nap = libc::timespec { tv_sec: 0, tv_nsec: NAP_NS.load(SeqCst) };
+    // SAFETY: `errno` is the thread's own, and may be in use where it was interrupted; `nap` lives
+    // during the call, which may be made in a handler.
+    unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        libc::nanosleep(&nap, ptr::null_mut());
+        *errno = before;
+    }
+}
+
+/// Runs `body` with SIGUSR2 stopping whatever thread it falls on for `nap`, less than a second. One
+/// at a time per process.
+///
+/// # Panics
+///
+/// If the kernel refuses the handler.
+pub fn with_naps<T>(nap: Duration, body: impl FnOnce() -> T) -> T {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(|failed| failed.into_inner());
+    NAP_NS.store(nap.subsec_nanos().into(), SeqCst);
+    // SAFETY: `on_usr2` has the type of a handler and stays for ever.
+    unsafe { handle(libc::SIGUSR2, on_usr2) };
+    let result = body();
+    NAP_NS.store(0, SeqCst);
+    result
+}
+
+/// Installs a handler, without SA_RESTART, so that waits are interrupted, which is the harder case.
+///
+/// # Safety
+///
+/// 1. `handler` may run at any moment from now on, on any thread.
+unsafe fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) {
+    // SAFETY: all-zero bytes are a valid sigaction, which is filled in; rule 1 is the caller's.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as *const () as usize;
+        libc::sigemptyset(&mut action.sa_mask);
+        let set = libc::sigaction(signal, &action, ptr::null_mut());
+        assert_eq!(set, 0, "sigaction: {}", std::io::Error::last_os_error());
+    }
 }
 
 /// A thread of this process, by the kernel's number for it.
@@ -232,10 +273,24 @@ impl ThreadId {
         ThreadId(unsafe { libc::gettid() })
     }
 
+    /// The number.
+    pub fn number(self) -> i32 {
+        self.0
+    }
+
     /// Sends SIGUSR1 to the thread; nothing happens if it has exited.
     pub fn interrupt(self) {
+        self.send(libc::SIGUSR1);
+    }
+
+    /// Stops the thread for a while; see [`with_naps`].
+    pub fn nap(self) {
+        self.send(libc::SIGUSR2);
+    }
+
+    fn send(self, signal: libc::c_int) {
         // SAFETY: tgkill checks both numbers.
-        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), self.0, libc::SIGUSR1) };
+        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), self.0, signal) };
     }
 }
 

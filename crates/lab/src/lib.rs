@@ -24,5 +24,6 @@ pub mod loads;
 pub mod record;
 pub mod report;
 pub mod sim;
+pub mod torture;
 
 pub use analysis::stats;

@@ -13,6 +13,8 @@ pub enum Family {
     RwLocks,
     /// Mutexes and reader-writer locks, each where it fits.
     Patterns,
+    /// What can be tortured.
+    Victims,
     /// Protections of what is read much more often than written, and of node masks; `std` is
     /// `std-rw`.
     Sequences,
@@ -45,6 +47,7 @@ impl Family {
             Family::Mutexes => lock.mutex.is_some(),
             Family::RwLocks => lock.rwlock.is_some() && lock.mutex.is_none(),
             Family::Patterns => lock.patterns.is_some(),
+            Family::Victims => lock.torture.is_some(),
             Family::Sequences => lock.read_mostly.is_some() || lock.node_mask.is_some(),
         }
     }

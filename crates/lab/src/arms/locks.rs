@@ -10,6 +10,8 @@ use lockwright::{
     Latency, Plain, RawBiasedRwLock, RawCondvar, RawCondvarWith, RawMutex, RawMutexWith, RawRwLock,
     RawRwLockWith, SeqLatch, SeqLock, SliceAtomic,
 };
+use lockwright_contract::reference::Futex;
+use lockwright_contract::{AnyRwLock, FairMutex, TimedMutex, WriteSide, broken};
 use lockwright_peers as peers;
 use lockwright_platform::Native;
 use lockwright_workloads::mutex_bench::{BenchMutex, LockApi, MutexBench, NoLock, Runner};
@@ -27,6 +29,11 @@ use lockwright_workloads::seq_bench::{
 };
 
 use crate::record::{self, Role};
+use crate::torture::Oracles;
+use crate::torture::oracles::{condvar_counts, unmapped_by_the_next_owner};
+use crate::torture::victim::{
+    Of, OfBenchMutex, OfBenchRwLock, OfMutex, OfPlainMutex, OfRwLock, Torturable, Victim,
+};
 
 /// A lock, and what it can be put through.
 #[derive(Clone, Copy)]
@@ -45,6 +52,10 @@ pub struct Lock {
     pub patterns: Option<&'static dyn PatternBench<LockPattern>>,
     /// In those that take a condition variable.
     pub monitor: Option<&'static dyn PatternBench<MonitorPattern>>,
+    /// Under torture.
+    pub torture: Option<&'static dyn Victim>,
+    /// What it is asked before.
+    pub oracles: Oracles,
     /// As a protection of what is read much more often than written.
     pub read_mostly: Option<&'static dyn SeqBench>,
     /// As a protection of a node mask; whether "no node" is never false under it.
@@ -61,6 +72,8 @@ impl Lock {
             rwlock: None,
             patterns: None,
             monitor: None,
+            torture: None,
+            oracles: Oracles::NONE,
             read_mostly: None,
             node_mask: None,
         }
@@ -79,6 +92,10 @@ impl Lock {
 
     const fn waits<M: BenchMonitor + 'static>(self) -> Self {
         Lock { monitor: Some(const { &PatternRunner::<M>::NEW }), ..self }
+    }
+
+    const fn tortured<T: Torturable>(self, oracles: Oracles) -> Self {
+        Lock { torture: Some(const { &Of::<T>::NEW }), oracles, ..self }
     }
 
     const fn reads<S: BenchSeq + 'static>(self) -> Self {
@@ -100,6 +117,7 @@ const fn mutex<M: BenchMutex + 'static>(
         mutex: Some(const { &Runner::<M>::NEW }),
         rwlock: Some(const { &RwRunner::<AsRwLock<M>>::NEW }),
         patterns: Some(const { &PatternRunner::<AsRwLock<M>>::NEW }),
+        torture: Some(const { &Of::<OfBenchMutex<M>>::NEW }),
         ..Lock::new(name, role, about)
     }
 }
@@ -112,26 +130,53 @@ const fn rwlock<L: BenchRwLock + 'static>(
     Lock {
         rwlock: Some(const { &RwRunner::<L>::NEW }),
         patterns: Some(const { &PatternRunner::<L>::NEW }),
+        torture: Some(const { &Of::<OfBenchRwLock<L>>::NEW }),
         ..Lock::new(name, role, about)
     }
 }
 
+/// A mutex of this project.
+const fn own_mutex<R, C>(name: &'static str, about: &'static str) -> Lock
+where
+    R: TimedMutex + FairMutex,
+    C: RawCondvarOf<R>,
+{
+    mutex::<LockApi<R>>(name, Own, about)
+        .waits::<LockApiMonitor<C>>()
+        .tortured::<OfMutex<R, true>>(Oracles::all::<R>())
+}
+
+/// The condition variable of a mutex.
+trait RawCondvarOf<R>: lock_api::RawCondvar<RawMutex = R> + Send + Sync + 'static {}
+impl<R, C: lock_api::RawCondvar<RawMutex = R> + Send + Sync + 'static> RawCondvarOf<R> for C {}
+
+/// A reader-writer lock of this project.
+const fn own_rwlock<R: AnyRwLock>(name: &'static str, role: Role, about: &'static str) -> Lock {
+    let lock = rwlock::<LockApiRw<R>>(name, role, about);
+    lock.tortured::<OfRwLock<R, true>>(Oracles::all::<WriteSide<R>>())
+}
+
 /// A stage of the kernel's reader-writer semaphore.
 const fn stage<W: policy::Policy + Send + Sync>(name: &'static str) -> Lock {
-    rwlock::<LockApiRw<RawRwLockWith<W>>>(name, StudyObject, W::STAGE)
+    own_rwlock::<RawRwLockWith<W>>(name, StudyObject, W::STAGE)
 }
 
 use Role::{BlockingPeer, Broken, Own, Peer, StudyObject};
 
 static MUTEXES: &[Lock] = &[
-    mutex::<LockApi<RawMutex>>("lockwright", Own, "lockwright::Mutex, the default policy")
-        .waits::<LockApiMonitor<RawCondvar>>(),
-    mutex::<LockApi<RawMutexWith<Kernel>>>("lockwright-kernel", Own, "the kernel's policy")
-        .waits::<LockApiMonitor<RawCondvarWith<Kernel>>>(),
-    mutex::<LockApi<RawMutexWith<Latency>>>("lockwright-latency", Own, "a short longest wait")
-        .waits::<LockApiMonitor<RawCondvarWith<Latency>>>(),
-    mutex::<LockApi<RawMutexWith<SliceAtomic>>>("lockwright-atomic", Own, "an atomic unlock")
-        .waits::<LockApiMonitor<RawCondvarWith<SliceAtomic>>>(),
+    own_mutex::<RawMutex, RawCondvar>("lockwright", "lockwright::Mutex, the default policy"),
+    own_mutex::<RawMutexWith<Kernel>, RawCondvarWith<Kernel>>(
+        "lockwright-kernel",
+        "the kernel's policy",
+    ),
+    own_mutex::<RawMutexWith<Latency>, RawCondvarWith<Latency>>(
+        "lockwright-latency",
+        "a short longest wait",
+    ),
+    own_mutex::<RawMutexWith<SliceAtomic>, RawCondvarWith<SliceAtomic>>(
+        "lockwright-atomic",
+        "an atomic unlock",
+    ),
     mutex::<LockApi<RawCountMutex<Before>>>(
         "mutex-2013-before",
         StudyObject,
@@ -164,8 +209,8 @@ static MUTEXES: &[Lock] = &[
 ];
 
 static RWLOCKS: &[Lock] = &[
-    rwlock::<LockApiRw<RawRwLock>>("lockwright-rw", Own, "lockwright::RwLock, the default policy"),
-    rwlock::<LockApiRw<RawBiasedRwLock>>("lockwright-biased", Own, bias::STAGE),
+    own_rwlock::<RawRwLock>("lockwright-rw", Own, "lockwright::RwLock, the default policy"),
+    own_rwlock::<RawBiasedRwLock>("lockwright-biased", Own, bias::STAGE),
     stage::<policy::Fifo>("rwsem-fifo"),
     stage::<policy::Steal>("rwsem-steal"),
     stage::<policy::V5_2>("rwsem-v5.2"),
@@ -195,6 +240,35 @@ static RWLOCKS: &[Lock] = &[
     #[cfg(feature = "peers-cxx")]
     rwlock::<peers::TbbRwMutex>("tbb-rw", BlockingPeer, "oneapi::tbb::rw_mutex"),
     rwlock::<NoRwLock>("broken-no-exclusion-rw", Broken, "lets everybody in"),
+];
+
+/// Locks with one fault each, for torture to find. (`NoRelease` of the contract is not among them: no
+/// run on x86-64 shows it, only Miri and loom do.)
+static BROKEN: &[Lock] = &[
+    Lock::new("broken-two-steps", Broken, "looks whether it is free, then takes it")
+        .tortured::<OfPlainMutex<broken::NoExclusion>>(Oracles::NONE),
+    Lock::new("broken-lost-wakeup", Broken, "goes to sleep without a second look")
+        .tortured::<OfPlainMutex<broken::LostWakeup>>(Oracles::NONE),
+    Lock::new("broken-barred-handoff", Broken, "a hand-off bars its beneficiary as well")
+        .tortured::<OfPlainMutex<broken::HandoffNobodyMayTake>>(Oracles::NONE),
+    Lock::new("broken-fence-unlock", Broken, "the unlocking store passes the look for sleepers")
+        .tortured::<OfPlainMutex<broken::MissingHeavyFenceAtUnlock>>(Oracles::progress::<
+            broken::MissingHeavyFenceAtUnlock,
+        >()),
+    Lock::new("broken-fence-wait", Broken, "the sleeper's look passes its store")
+        .tortured::<OfPlainMutex<broken::MissingHeavyFenceAtWait>>(Oracles::progress::<
+            broken::MissingHeavyFenceAtWait,
+        >()),
+    Lock::new("broken-baton", Broken, "a waiter that times out keeps the wake-up it got")
+        .tortured::<OfPlainMutex<broken::SwallowedBaton>>(Oracles::timed::<broken::SwallowedBaton>()),
+    Lock::new("broken-fair-unlock", Broken, "whoever unlocks fairly takes the lock first")
+        .tortured::<OfPlainMutex<broken::UnfairHandoff>>(Oracles::fair::<broken::UnfairHandoff>()),
+    Lock::new("broken-notification", Broken, "a waiter that times out keeps its notification")
+        .tortured::<OfPlainMutex<Futex>>(Oracles::of(&[condvar_counts::<broken::SwallowedNotification>])),
+    Lock::new("broken-touch", Broken, "unlock reads its word after the release")
+        .tortured::<OfPlainMutex<broken::TouchAfterRelease>>(Oracles::of(&[
+            unmapped_by_the_next_owner::<broken::TouchAfterRelease>,
+        ])),
 ];
 
 static SEQUENCES: &[Lock] = &[
@@ -256,7 +330,7 @@ const _: () = <Value as Plain>::CHECKED;
 
 /// Every lock, the broken ones last.
 pub fn all() -> impl Iterator<Item = &'static Lock> + Clone {
-    let lists = || [MUTEXES, RWLOCKS, SEQUENCES].into_iter().flatten();
+    let lists = || [MUTEXES, RWLOCKS, SEQUENCES, BROKEN].into_iter().flatten();
     let broken = |lock: &&Lock| lock.role == Role::Broken;
     lists().filter(move |lock| !broken(lock)).chain(lists().filter(broken))
 }

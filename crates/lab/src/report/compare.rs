@@ -296,7 +296,9 @@ fn goes_with(one: &Judged, shown: Shown) -> Vec<String> {
     let events = changed_events(&one.pair).into_iter().take(4);
     let events =
         events.map(|(name, base, own)| format!("{name} {base:.3} -> {own:.3} an operation"));
-    candidates.iter().filter_map(changed).chain(events).collect()
+    let own: Vec<&str> = explaining(&one.pair).map(|metric| metric.key).collect();
+    let candidates = candidates.iter().filter(|metric| own.contains(&metric.key));
+    candidates.filter_map(changed).chain(events).collect()
 }
 
 fn times(base: f64, own: f64) -> String {
