@@ -275,6 +275,9 @@ fn one(args: &TortureArgs, name: &str) -> Result<ExitCode, Failure> {
         let _ = print(&line(&tag, stats));
     };
     let outcome = torture(victim, &lock.oracles, &plan, own, &INTERRUPT, &mut say_so_far);
+    if let Some(refused) = outcome.refused {
+        return Err(Failure::Environment(refused));
+    }
     print(&report(&tag, args, &plan, &outcome))?;
     if args.stay && !outcome.complaints.is_empty() {
         let process = std::process::id();

@@ -76,3 +76,16 @@ fn what_makes_no_sense_is_refused() {
     refused(torture().args(["--nested-locks", "9"]), "--nested-locks");
     torture().arg("--list").assert().code(0).stdout(contains("std ").and(contains("broken-touch")));
 }
+
+#[test]
+fn threads_that_cannot_be_started_are_the_system_s_refusal_and_no_fault_of_the_lock() {
+    // A stack for each of 10,000 threads does not fit into this much address space.
+    let mut command = Command::new("prlimit");
+    command
+        .args(["--as=2000000000", "--"])
+        .arg(cargo_bin("lockwright"))
+        .args(["torture", "--locks", "std", "--secs", "1", "--nwriters-stress", "10000"])
+        .assert()
+        .code(3)
+        .stderr(contains("cannot start 10000 threads"));
+}

@@ -14,8 +14,8 @@
 //! | births | threads that live for a few operations, and lock once more when they exit |
 //! | forks | children that lock what nobody held |
 //!
-//! Oracles: *exclusion* (flags, and a pair of words that only the lock keeps equal), *lost
-//! wake-ups* (nobody gets on though the lock is free or being handed on), *starvation* (a wait
+//! Oracles: *exclusion* (flags, a pair of words that only the lock keeps equal, and no write between
+//! the two halves of a conversion), *lost wake-ups* (nobody gets on though the lock is free or being handed on), *starvation* (a wait
 //! beyond the bound), *event identities* of this project's locks; and before the storm the
 //! contract's own oracles of progress, batons and bounded bypass. All are one-sided: a complaint is
 //! certain, up to the stated bounds.
@@ -83,6 +83,8 @@ pub struct Plan {
 pub struct Outcome {
     /// What the lock did wrong; none: it passed.
     pub complaints: Vec<String>,
+    /// What the system refused, so that nothing can be said of the lock.
+    pub refused: Option<String>,
     /// What was done.
     pub stats: Stats,
     /// How often each trouble was made, by its name.
@@ -107,7 +109,7 @@ pub fn torture(
     if outcome.complaints.is_empty() && !stop.is_raised() {
         let before = lockwright::events::snapshot();
         outcome = victim.storm(plan, stop, report);
-        if own && outcome.complaints.is_empty() {
+        if own && outcome.complaints.is_empty() && outcome.refused.is_none() {
             let counts = lockwright::events::snapshot().since(&before);
             outcome.complaints.extend(identities::broken(&counts));
         }

@@ -1,5 +1,6 @@
 //! The storm: workers, and what watches them.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -168,16 +169,18 @@ impl<T: Torturable> Scene<T> {
         let time = Duration::from_micros(draw.below(300).into());
         let kind = draw.below(100);
         let hold = Hold::drawn(plan, draw);
-        let mut writing = || {
+        // Between the two sections of a conversion nobody may have written.
+        let written_before = Cell::new(None);
+        let section = |alone: &dyn Fn() -> bool| {
             self.waited(worker);
-            let alone = self.write_section(|| hold.pass());
-            worker.fails.fetch_add(u64::from(!alone), Relaxed);
+            let written = || self.guarded.written.load(Relaxed);
+            let kept = written_before.get().is_none_or(|before| before == written());
+            let alone = alone();
+            written_before.set(Some(written()));
+            worker.fails.fetch_add(u64::from(!alone || !kept), Relaxed);
         };
-        let mut reading = || {
-            self.waited(worker);
-            let alone = self.read_section(|| hold.pass());
-            worker.fails.fetch_add(u64::from(!alone), Relaxed);
-        };
+        let mut writing = || section(&|| self.write_section(|| hold.pass()));
+        let mut reading = || section(&|| self.read_section(|| hold.pass()));
         let (lock, tries) = (&self.lock, plan.trylocks && can.tries);
         let (times, converts) = (plan.timeouts && can.times_out, plan.converts && can.converts);
         match (worker.writes, kind) {
@@ -274,12 +277,13 @@ pub(super) fn storm<T: Torturable>(
         let worker = Worker::new(number < plan.writers, false);
         scene.workers.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&worker));
         let seed = plan.seed.wrapping_mul(0x1_0001).wrapping_add(number as u64);
-        let scene = Arc::clone(&scene);
-        match thread::Builder::new().spawn(move || scene.work(&worker, seed, u64::MAX)) {
+        let own = Arc::clone(&scene);
+        match thread::Builder::new().spawn(move || own.work(&worker, seed, u64::MAX)) {
             Ok(thread) => threads.push(thread),
             Err(error) => {
-                let complaint = format!("cannot start {} threads: {error}", plan.writers + readers);
-                return Outcome { complaints: vec![complaint], ..Outcome::default() };
+                scene.over.store(true, SeqCst);
+                let refused = format!("cannot start {} threads: {error}", plan.writers + readers);
+                return Outcome { refused: Some(refused), ..Outcome::default() };
             }
         }
     }
@@ -291,6 +295,7 @@ pub(super) fn storm<T: Torturable>(
     complaints.extend(end(&scene, threads, troubles, complaints.is_empty()));
     Outcome {
         complaints,
+        refused: None,
         stats: scene.stats(),
         troubles: counts.list(),
         cut_short: stop.is_raised(),

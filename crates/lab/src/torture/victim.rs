@@ -1,6 +1,7 @@
 //! Locks as torture drives them: by closures, each with what it can do.
 
 use std::marker::PhantomData;
+use std::sync::PoisonError;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
@@ -301,5 +302,39 @@ impl<L: BenchRwLock + 'static> Torturable for OfBenchRwLock<L> {
 
     fn read(&self, section: &mut dyn FnMut()) {
         self.0.read(|_: &AtomicU64| section());
+    }
+}
+
+/// Broken: a downgrade lets writers in before it reads.
+pub struct DowngradeGap(std::sync::RwLock<()>);
+
+impl Torturable for DowngradeGap {
+    const CAN: Abilities = Abilities {
+        reads: true,
+        tries: false,
+        times_out: false,
+        converts: true,
+        in_handlers: false,
+        in_children: false,
+    };
+
+    fn new() -> Self {
+        DowngradeGap(std::sync::RwLock::new(()))
+    }
+
+    fn write(&self, section: &mut dyn FnMut()) {
+        let _held = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        section();
+    }
+
+    fn read(&self, section: &mut dyn FnMut()) {
+        let _held = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        section();
+    }
+
+    fn downgrade(&self, write: &mut dyn FnMut(), read: &mut dyn FnMut()) {
+        self.write(write);
+        std::thread::yield_now();
+        self.read(read);
     }
 }
