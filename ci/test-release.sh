@@ -10,4 +10,6 @@ if [[ " $* " != *" -p "* ]]; then
     [[ ${NIGHTLY:-} ]] || set -- --exclude lockwright-lab --exclude lockwright-cli "$@"
     set -- --workspace "$@"
 fi
+# Programs that tests run.
+[[ $* == *"-p "* && $* != *"-p lockwright "* ]] || cargo build --release -p lockwright --examples
 cargo_tests test --release --no-fail-fast --lib --bins --tests "$@"

@@ -28,49 +28,50 @@ use lockwright_platform::{
 };
 use loom::sync::atomic::{AtomicU64, fence};
 
-/// An atomic word of any width, in 64 bits of loom's.
+/// An atomic word of any width, in the upper bits of loom's 64, where it wraps as it should.
 pub struct ModelWord<T>(AtomicU64, PhantomData<fn() -> T>);
 
 impl<T: Scalar> ModelWord<T> {
-    /// What an addition left behind; the models' words do not wrap, or two values of the word would be
-    /// one number.
-    fn sum(before: u64, after: u64) -> T {
-        assert_eq!(T::narrow(after).widen(), after, "a word wraps in a model");
-        T::narrow(before)
+    const UNUSED: u32 = 64 - 8 * size_of::<T>() as u32;
+
+    fn up(value: T) -> u64 {
+        value.widen() << Self::UNUSED
+    }
+
+    fn down(value: u64) -> T {
+        T::narrow(value >> Self::UNUSED)
     }
 }
 
-// SAFETY: each operation is one of loom's, on the zero-extended value (1); so is `new` (2).
+// SAFETY: each operation is one of loom's, on the value times a power of two (1); so is `new` (2).
 unsafe impl<T: Scalar> Word<T> for ModelWord<T> {
     fn new(value: T) -> Self {
-        ModelWord(AtomicU64::new(value.widen()), PhantomData)
+        ModelWord(AtomicU64::new(Self::up(value)), PhantomData)
     }
     fn load(&self, order: Ordering) -> T {
-        T::narrow(self.0.load(order))
+        Self::down(self.0.load(order))
     }
     fn store(&self, value: T, order: Ordering) {
-        self.0.store(value.widen(), order);
+        self.0.store(Self::up(value), order);
     }
     fn swap(&self, value: T, order: Ordering) -> T {
-        T::narrow(self.0.swap(value.widen(), order))
+        Self::down(self.0.swap(Self::up(value), order))
     }
     fn compare_exchange(&self, old: T, new: T, ok: Ordering, err: Ordering) -> Result<T, T> {
-        let result = self.0.compare_exchange(old.widen(), new.widen(), ok, err);
-        result.map(T::narrow).map_err(T::narrow)
+        let result = self.0.compare_exchange(Self::up(old), Self::up(new), ok, err);
+        result.map(Self::down).map_err(Self::down)
     }
     fn fetch_add(&self, value: T, order: Ordering) -> T {
-        let before = self.0.fetch_add(value.widen(), order);
-        Self::sum(before, before.wrapping_add(value.widen()))
+        Self::down(self.0.fetch_add(Self::up(value), order))
     }
     fn fetch_sub(&self, value: T, order: Ordering) -> T {
-        let before = self.0.fetch_sub(value.widen(), order);
-        Self::sum(before, before.wrapping_sub(value.widen()))
+        Self::down(self.0.fetch_sub(Self::up(value), order))
     }
     fn fetch_and(&self, value: T, order: Ordering) -> T {
-        T::narrow(self.0.fetch_and(value.widen(), order))
+        Self::down(self.0.fetch_and(Self::up(value), order))
     }
     fn fetch_or(&self, value: T, order: Ordering) -> T {
-        T::narrow(self.0.fetch_or(value.widen(), order))
+        Self::down(self.0.fetch_or(Self::up(value), order))
     }
 }
 
