@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The model checker over crates/*/tests/loom_*.rs. With NIGHTLY=1 the models may explore more.
+# The model checker over crates/*/tests/loom_*.rs. With NIGHTLY=1 those too that take minutes.
 # Arguments go to the tests: ci/loom.sh handoff
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 step "$(limit 1200 7200)" "models of the algorithms" "$@"
@@ -8,7 +8,7 @@ mapfile -t tests < <(tests_named 'loom_*')
 ((${#tests[@]})) || fail "no crates/*/tests/loom_*.rs: nothing would be checked"
 # Two processes of one thread each: a model maps its stacks anew for each schedule, for which the
 # threads of one process wait for each other.
-LIBTEST=(--test-threads 1 "$@")
+LIBTEST=(--test-threads 1 ${NIGHTLY:+--include-ignored} "$@")
 packages=()
 for test in "${tests[@]}"; do packages+=(-p "${test% *}"); done
 if (($#)); then

@@ -91,7 +91,7 @@ impl Mutex {
     }
 
     pub fn as_policy<W: Policy>(&self) -> &RawMutex<Native, W> {
-        const { assert!(W::ATOMIC_UNLOCK) };
+        const { assert!(W::SWITCHES.atomic_unlock) };
         // SAFETY: the policy is in the type alone; the words mean the same to all policies that
         // unlock atomically.
         unsafe { &*(&raw const self.raw).cast() }

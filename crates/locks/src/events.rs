@@ -63,6 +63,10 @@ events! {
     MutexHandoffAsked = "mutex_handoff_asked";
     /// An unlock passed the lock to the first waiter.
     MutexHandoff = "mutex_handoff";
+    /// Mutex acquired by a guest, who need not wait for the end of a slice.
+    MutexGuest = "mutex_guest";
+    /// A guest interrupted a slice, whose owner will have the rest of it.
+    MutexLent = "mutex_lent";
     /// A timed lock call gave up.
     MutexLockFail = "mutex_lock_fail";
     /// A lock call did without the queue: no thread slot, or its thread was inside another.

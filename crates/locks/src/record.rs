@@ -64,17 +64,19 @@ pub mod node {
     pub const STATE: usize = 5;
     pub const NEXT: usize = 6;
     pub const PREV: usize = 7;
-    /// Address of the mutex that a condition waiter will return with, in two halves.
-    pub const MUTEX: [usize; 2] = [8, 9];
+    /// What kind of waiter of a mutex it is.
+    pub const KIND: usize = 8;
+    /// It never sleeps without a timer.
+    pub const TIMER: usize = 9;
     /// Memory of dozes that found the lock idle.
-    pub const LURK: usize = 12;
+    pub const IDLES: usize = 12;
     /// How many reads of reader-biased locks this thread leaves uncounted before the next that it
     /// counts.
     pub const UNCOUNTED: usize = 13;
 
-    // A waiter of a reader-writer lock is no condition waiter: it has these words instead.
+    // A waiter of a reader-writer lock has these words instead.
     /// When it may forbid stealing, in ticks, in two halves.
-    pub const RW_HANDOFF_AT: [usize; 2] = MUTEX;
+    pub const RW_HANDOFF_AT: [usize; 2] = [KIND, TIMER];
     /// What it waits for.
     pub const RW_KIND: usize = 10;
     /// Bits of the owner word that it found set when it came.
@@ -174,6 +176,8 @@ const WAITERS: usize = 1;
 const COND_WAITERS: usize = 2;
 const READER_SPINS: usize = 3;
 const OSQ_FIRST: usize = 4;
+const GUESTS: usize = 5;
+const GUEST_OWNER: usize = 6;
 
 impl<P: Platform> PartialEq for Record<P> {
     fn eq(&self, other: &Self) -> bool {
@@ -197,6 +201,21 @@ impl<P: Platform> Record<P> {
     /// When the running slice ends, in ticks; 0 when no slice runs.
     pub fn slice_end(&self) -> &'static P::Word<u64> {
         &self.words.wides[0]
+    }
+
+    /// When the present owner's stay began, in ticks; 0: not known.
+    pub fn since(&self) -> &'static P::Word<u64> {
+        &self.words.wides[2]
+    }
+
+    /// Guests that have had the lock in the running slice.
+    pub fn guests(&self) -> &'static P::Word<u32> {
+        &self.words.words[GUESTS]
+    }
+
+    /// Slot of the guest that the lock was passed to last.
+    pub fn guest_owner(&self) -> &'static P::Word<u32> {
+        &self.words.words[GUEST_OWNER]
     }
 
     /// Number of queued waiters.
@@ -230,6 +249,11 @@ impl<P: Platform> Record<P> {
         &self.words.halves[1]
     }
 
+    /// The last of the guests, who stand before all others.
+    fn last_guest(&self) -> &'static P::Word<u16> {
+        &self.words.halves[3]
+    }
+
     /// Who waits for the wait lock: the last of a queue.
     fn line(&self) -> &'static P::Word<u16> {
         &self.words.halves[2]
@@ -239,7 +263,11 @@ impl<P: Platform> Record<P> {
     fn clear(&self) {
         // Ordering: Relaxed, init (published by [record.attach]) (block)
         self.slice_end().store(0, Relaxed);
+        self.since().store(0, Relaxed);
         self.words.words[COND_WAITERS].store(0, Relaxed);
+        self.guests().store(0, Relaxed);
+        self.guest_owner().store(0, Relaxed);
+        self.last_guest().store(0, Relaxed);
         self.dismiss_reader();
     }
 
@@ -349,10 +377,38 @@ impl<P: Platform> HeldRecord<'_, P> {
         self.queue().push_front(slot);
     }
 
+    /// Puts a guest behind the other guests and before all others; true if it is first.
+    pub fn push_guest(&self, slot: Slot, state: u32) -> bool {
+        self.set_length(1);
+        // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock]) (block)
+        waiter_state::<P>(slot).store(state, Relaxed);
+        let last = Slot::new(self.record().last_guest().load(Relaxed));
+        self.record().last_guest().store(slot.get(), Relaxed);
+
+        match last {
+            Some(last) => self.queue().push_behind(slot, last),
+            None => self.queue().push_front(slot),
+        }
+        last.is_none()
+    }
+
     /// Takes a waiter out of the queue, wherever it stands.
     pub fn remove(&self, slot: Slot) {
         self.set_length(u32::MAX);
+        // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock]) (block)
+        let last_guest = self.record().last_guest();
+        if last_guest.load(Relaxed) == slot.get() {
+            // Those before it are guests as well.
+            last_guest.store(queue::previous::<P>(slot).map_or(0, Slot::get), Relaxed);
+        }
+
         self.queue().remove(slot);
+    }
+
+    /// Moves a waiter, no guest, behind another.
+    pub fn move_behind(&self, slot: Slot, other: Slot) {
+        self.queue().remove(slot);
+        self.queue().push_behind(slot, other);
     }
 
     /// The waiter behind `slot`.

@@ -4,7 +4,7 @@
 mod support;
 
 use lockwright_locks::condvar::RawCondvar;
-use lockwright_locks::mutex::{NEVER, Policy, RawMutex};
+use lockwright_locks::mutex::{Kernel, NEVER, Policy, RawMutex, Switches};
 use lockwright_model::Model;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -14,7 +14,7 @@ use support::model;
 struct Steal;
 impl Policy for Steal {
     const NAME: &'static str = "steal";
-    const HANDOFF_NS: u64 = NEVER;
+    const SWITCHES: Switches = Switches { handoff_ns: NEVER, ..Kernel::SWITCHES };
 }
 
 struct Shared {

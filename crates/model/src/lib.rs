@@ -324,6 +324,10 @@ unsafe impl Platform for Model {
         me.slot().get()
     }
 
+    fn last_cpu(slot: Slot) -> u16 {
+        slot.get()
+    }
+
     fn is_running(_slot: Slot) -> bool {
         true
     }

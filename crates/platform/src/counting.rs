@@ -248,6 +248,9 @@ unsafe impl Platform for Counting {
     fn check_in(_me: &Me<Self>) -> u16 {
         ACTOR.get()
     }
+    fn last_cpu(slot: Slot) -> u16 {
+        slot.get()
+    }
     fn is_running(_slot: Slot) -> bool {
         true
     }

@@ -58,7 +58,7 @@ mod word;
 #[cfg(feature = "park_hook")]
 pub use hook::set_park_hook;
 pub use record::{
-    CELL_IN_USE, CELLS, Cells, LOCK_WORDS, LockRecord, LockWords, THREAD_WORDS, ThreadRecord,
+    CELL_IN_USE, CELLS, Cells, LOCK_WORDS, LockRecord, LockWords, NOTES, THREAD_WORDS, ThreadRecord,
 };
 pub use until::{Holder, Pace, Spin, Spin2, Until, Wake};
 pub use word::{Scalar, Word, ZeroWord};
@@ -336,6 +336,14 @@ pub unsafe trait Platform: Sized + Copy + Send + Sync + 'static {
     /// Says "I am here, in a slow path": updates the stamp of the caller's CPU, and the CPU
     /// number in its record. Returns the CPU.
     fn check_in(me: &Me<Self>) -> u16;
+
+    /// The CPU that the thread in a slot was on at its last [`check_in`](Self::check_in); a hint.
+    fn last_cpu(slot: Slot) -> u16;
+
+    /// Whether the caller is scheduled as a real-time thread, as it was a moment ago.
+    fn is_realtime() -> bool {
+        false
+    }
 
     /// Whether the thread in a slot is on a CPU, as far as can be told: not if it is parked,
     /// nor if its last known CPU is the caller's, nor if that CPU was last seen running another.

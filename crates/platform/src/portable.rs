@@ -245,6 +245,10 @@ unsafe impl Platform for Portable {
         NO_CPU
     }
 
+    fn last_cpu(_slot: Slot) -> u16 {
+        NO_CPU
+    }
+
     fn is_running(slot: Slot) -> bool {
         // Ordering: Relaxed, hint (a wrong answer is a wait that ends early or at its deadline)
         THREADS.get(slot).parked.load(Relaxed) == 0

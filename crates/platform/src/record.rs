@@ -25,6 +25,7 @@ impl<P: Platform> ThreadRecord<P> {
                 counters: words(),
                 spare: Word::new(0),
                 lock: AtomicPtr::new(core::ptr::null_mut()),
+                notes: words(),
             },
             cells: Cells { held: words(), tallies: words() },
         }
@@ -38,6 +39,17 @@ impl<P: Platform> ThreadRecord<P> {
     #[inline(always)]
     pub unsafe fn words(&self) -> &[P::Word<u32>; THREAD_WORDS] {
         &self.words
+    }
+
+    /// Words of the algorithms that only the record's thread uses; 0 when the record is first used, else as
+    /// the last thread left them.
+    ///
+    /// # Safety
+    ///
+    /// 1. The caller is that thread.
+    #[inline(always)]
+    pub unsafe fn notes(&self) -> &[P::Word<u64>; NOTES] {
+        &self.own.notes
     }
 
     /// A word of the algorithms that holds a pointer. An atomic of the standard library on every platform:
@@ -96,6 +108,9 @@ pub const THREAD_WORDS: usize = 14;
 /// 32-bit words of a lock record that are free for algorithms.
 pub const LOCK_WORDS: usize = 8;
 
+/// 64-bit words of a thread record that only its thread uses.
+pub const NOTES: usize = 16;
+
 /// Cells of a thread record; with their tallies they fill a line.
 pub const CELLS: usize = if cfg!(loom) { 2 } else { 4 };
 
@@ -135,6 +150,8 @@ pub(crate) struct Own<P: Platform> {
     pub(crate) spare: P::Word<u32>,
     /// A lock that the thread waits for, if the algorithm says so.
     pub(crate) lock: AtomicPtr<()>,
+    /// What it remembers of locks.
+    pub(crate) notes: [P::Word<u64>; NOTES],
 }
 
 /// The bits of a cell that say it is in use.
@@ -175,6 +192,7 @@ where
             counters: [const { ZeroWord::ZERO }; COUNTERS],
             spare: ZeroWord::ZERO,
             lock: AtomicPtr::new(core::ptr::null_mut()),
+            notes: [const { ZeroWord::ZERO }; NOTES],
         },
         cells: Cells {
             held: [const { ZeroWord::ZERO }; CELLS],

@@ -31,6 +31,9 @@ pub(crate) struct Here<P: Platform> {
     pub slot: Cell<u16>,
     /// How many lock operations are under way on this thread: more than one in signal handlers.
     pub depth: Cell<u8>,
+    /// Whether it is a real-time thread (the highest bit), and for how many questions more that is taken to
+    /// be so.
+    pub realtime: Cell<u8>,
 }
 
 impl<P: Platform> Here<P> {
@@ -42,6 +45,7 @@ impl<P: Platform> Here<P> {
         tid: Cell::new(0),
         slot: Cell::new(0),
         depth: Cell::new(0),
+        realtime: Cell::new(0),
     };
 }
 

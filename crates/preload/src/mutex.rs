@@ -40,7 +40,7 @@ pub(crate) use under_policy;
 impl Mutex {
     /// Its lock as one of another policy.
     pub fn as_policy<W: Policy>(&self) -> &RawMutex<Native, W> {
-        const { assert!(W::ATOMIC_UNLOCK) };
+        const { assert!(W::SWITCHES.atomic_unlock) };
         // SAFETY: the policy is in the type alone; the words are the same, and mean the same to
         // all policies that unlock atomically.
         unsafe { &*(&raw const self.raw).cast() }

@@ -305,6 +305,11 @@ impl Engine {
         self.cpus.get(usize::from(cpu)).map_or(0, |cpu| cpu.stamp)
     }
 
+    /// The CPU that a thread is on, or was on last.
+    pub fn cpu_of(&self, thread: u16) -> u16 {
+        self.threads[usize::from(thread)].cpu
+    }
+
     pub fn is_running(&self, thread: u16) -> bool {
         let state = self.threads.get(usize::from(thread)).map(|thread| thread.state);
         matches!(state, Some(State::Running | State::Spinning))

@@ -472,6 +472,10 @@ unsafe impl Platform for Sim {
         Self::cpu()
     }
 
+    fn last_cpu(slot: Slot) -> u16 {
+        with(|engine| engine.cpu_of(index(slot)))
+    }
+
     fn is_running(slot: Slot) -> bool {
         with(|engine| engine.is_running(index(slot)))
     }

@@ -1,19 +1,51 @@
-//! Passing the lock on: requests for a hand-off, the hand-off itself, and the slices at whose end
-//! the owner is asked for one. Edges: see the parent module.
+//! Passing the lock on: requests for a hand-off, and the hand-off itself. Edges: see the parent module.
 
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
-use lockwright_platform::{Me, Platform, Shield, Until, Word};
+use lockwright_platform::{Me, Platform, Shield, Slot, Until, Word};
 
 use super::slow::First;
-use super::{Policy, RawMutex};
+use super::{Policy, RawMutex, share};
 use crate::events::{Event, inc};
-use crate::record::{Anchor, HeldRecord, Record, ctl, my_state, state, waiter_state};
+use crate::record::{Anchor, HeldRecord, Record, ctl, my_state, node, state, waiter_state};
 
 /// How long an unlock waits for the wait lock, to pass the lock on.
 const HANDOFF_WAIT_NS: u64 = 2_000;
 
+/// How many waiters are looked at for one that will not wake on the heir's CPU.
+const CHOICE: usize = 8;
+
+/// Bits of a waiter's word `node::KIND`. Written before it queues, and under the wait lock.
+pub(super) mod kind {
+    /// It need not wait for the end of a slice.
+    pub const GUEST: u32 = 1;
+    /// A guest that the rest of the running slice belongs to.
+    pub const LENDER: u32 = 2;
+    /// Another was let pass it once, to wake on a CPU that is free.
+    pub const PASSED_OVER: u32 = 4;
+}
+
+/// A word of a waiter's node.
+fn word<P: Platform>(slot: Slot, word: usize) -> u32 {
+    // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock]; TIMER: hint, see sleep_first())
+    node::word::<P>(slot, word).load(Relaxed)
+}
+
+fn is_guest<P: Platform>(slot: Slot) -> bool {
+    word::<P>(slot, node::KIND) & kind::GUEST != 0
+}
+
+/// Whether the waiter looks after itself: it has been first, and never sleeps without a timer since.
+fn has_timer<P: Platform>(slot: Slot) -> bool {
+    word::<P>(slot, node::TIMER) != 0
+}
+
 impl<P: Platform, W: Policy> RawMutex<P, W> {
+    /// Where it lies, for what threads remember of it.
+    pub(super) fn address(&self) -> usize {
+        core::ptr::from_ref(&self.words).addr()
+    }
+
     /// Asks for a hand-off at the next unlock.
     pub(super) fn ask(&self, first: &mut First) {
         if !first.asked {
@@ -28,75 +60,30 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         }
     }
 
-    /// Spins for a hand-off that was asked for, or for the lock if it comes free.
+    /// Spins for a hand-off that was asked for, or for the lock if it comes free and stays so: an owner that
+    /// takes it again at once has seen the request, or is about to.
     pub(super) fn await_grant(&self, me: &Me<P>, record: Record<P>) -> bool {
         let granted = my_state(me);
         let until = Until {
             resched: true,
-            ..Until::CHANGED.deadline(P::ticks() + P::ticks_of(W::SPIN_NS))
+            ..Until::CHANGED.deadline(P::ticks() + P::ticks_of(Self::S.spin_ns))
         };
         let mine = (granted, u32::MAX, state::WAITING);
         // Ordering: Relaxed, hint (wait_queued looks again, with Acquire) (block)
-        if W::ATOMIC_UNLOCK {
+        if Self::S.atomic_unlock {
             P::spin_while2(mine, (&self.words.ctl, ctl::LOCKED, ctl::LOCKED), Relaxed, until);
         } else {
             P::spin_while2(mine, (&self.words.locked, u8::MAX, 1), Relaxed, until);
         }
 
         // Ordering: Relaxed, hint (take_queued looks again)
-        granted.load(Relaxed) == state::WAITING && self.take_queued(me, record)
-    }
-
-    /// What is left of a slice, in ticks. A slice that has more left than slices last is over: the
-    /// counter has gone backwards (another machine, a long sleep).
-    pub(super) fn slice_left(end: u64) -> Option<u64> {
-        let left = end.wrapping_sub(P::ticks());
-        let running = W::SLICES && end != 0 && left != 0 && left <= P::ticks_of(W::SLICE_NS);
-        running.then_some(left)
-    }
-
-    /// Starts a slice, unless one runs and `anew` is not set.
-    pub(super) fn begin_slice(held: &HeldRecord<P>, anew: bool) {
-        let record = held.record();
-        // Ordering: Relaxed, hint (read as hints outside the wait lock) (block)
-        if anew || record.slice_end().load(Relaxed) == 0 {
-            let waiters = u64::from(record.length().load(Relaxed)).max(1);
-            let ns = W::SLICE_NS.min((W::ROUND_NS / waiters).max(W::SLICE_MIN_NS));
-            record.slice_end().store(P::ticks() + P::ticks_of(ns), Relaxed);
-        }
-    }
-
-    /// The owner's look at its slice, at every so many acquisitions.
-    #[cold]
-    pub(super) fn check_slice(&self) {
-        let Some(id) = self.anchor().index() else {
-            return;
-        };
-        let record = Record::<P>::at(id);
-        // Ordering: Relaxed, hint (what the policy goes by)
-        let slice_end = record.slice_end().load(Relaxed);
-        if slice_end == 0 || Self::slice_left(slice_end).is_some() {
-            return;
-        }
-        let over = P::ticks().wrapping_sub(slice_end);
-        if over < P::ticks_of(W::SLICE_GRACE_NS) {
-            return;
-        }
-        let Some(first) = record.first() else {
-            return;
-        };
-        if over < P::ticks_of(2 * W::SLICE_GRACE_NS) {
-            P::unpark(first);
-        } else {
-            // Ordering: Release, [mutex.ask]: the owner's own unlock reads it
-            self.words.ctl.fetch_or(ctl::HANDOFF, Release);
-            inc::<P>(Event::MutexHandoffAsked);
-        }
+        granted.load(Relaxed) == state::WAITING
+            && (!Self::S.slices || self.stays_free(Self::S.asked_lines))
+            && self.take_queued(me, record)
     }
 
     /// The first waiter takes the lock, if it is free, and leaves the queue. Under the wait lock, so that an
-    /// owner never waits for that. The next first must be woken by our unlock, since it sleeps and nobody
-    /// asked in its name.
+    /// owner never waits for that.
     pub(super) fn take_queued(&self, me: &Me<P>, record: Record<P>) -> bool {
         if self.is_locked() {
             return false;
@@ -107,35 +94,64 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             return false;
         }
         held.remove(me.slot());
-        self.pass_requests(&held, false);
+        let guest = is_guest::<P>(me.slot());
+        if Self::S.slices && !guest {
+            // Its owner left the lock alone: the regime is over.
+            // Ordering: Relaxed, hint (what others go by)
+            record.slice_end().store(0, Relaxed);
+        }
+        let wake = self.pass_requests(&held, guest);
         held.leave(self.anchor());
-        self.locked_from_queue()
+        if let Some(next) = wake {
+            P::unpark(next);
+        }
+        self.locked_from_queue(me)
     }
 
-    /// Puts the requests of a waiter that leaves the queue with the lock down, and up those of the next, unless
-    /// it is `awake` to look after itself.
-    fn pass_requests(&self, held: &HeldRecord<P>, awake: bool) {
-        let mut down = ctl::HANDOFF | ctl::WAKE;
+    /// Puts the requests of a waiter that has left the queue with the lock down, and up those that the new
+    /// owner's unlock shall find. Whom to wake now, so that it sets its timer.
+    fn pass_requests(&self, held: &HeldRecord<P>, to_guest: bool) -> Option<Slot> {
+        // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock])
+        let slice_end = held.record().slice_end().load(Relaxed);
+        let (mut up, mut wake) = (0, None);
+        match held.first() {
+            None => {}
+            // It has asked, and that was taken down for the one before it.
+            Some(next) if is_guest::<P>(next) => up = ctl::HANDOFF,
+            Some(_) if !Self::S.slices || slice_end == 0 => up = ctl::WAKE,
+            // It had asked, and a guest came first.
+            Some(_) if to_guest && Self::slice_left(slice_end).is_none() => up = ctl::HANDOFF,
+            Some(next) if has_timer::<P>(next) => {}
+            Some(next) => wake = Some(next),
+        }
+        let mut down = (ctl::HANDOFF | ctl::WAKE) & !up;
         if held.cond_waiters() == 0 {
             down |= ctl::FENCE;
         }
-        // Ordering: Relaxed, hint (requests only: the next unlock reads them, and the hand-off request
-        // was this waiter's)
+        // Ordering: Relaxed, hint (requests only: the next unlock reads them)
         self.words.ctl.fetch_and(!down, Relaxed);
-        if held.first().is_some() && !awake {
+        if up != 0 {
             // Ordering: Release, [mutex.ask]: publishes the queue to the unlock that sees it
-            self.words.ctl.fetch_or(ctl::WAKE, Release);
+            self.words.ctl.fetch_or(up, Release);
         }
+        wake
     }
 
     /// The lock was passed to this waiter, which is out of the queue already and no user any more.
     pub(super) fn take_over(&self, me: &Me<P>) -> bool {
         // Ordering: Relaxed, owner-only (granted: nobody else writes it)
         my_state(me).store(state::IDLE, Relaxed);
-        self.locked_from_queue()
+        self.locked_from_queue(me)
     }
 
-    fn locked_from_queue(&self) -> bool {
+    fn locked_from_queue(&self, me: &Me<P>) -> bool {
+        // Ordering: Relaxed, owner-only (out of the queue: nobody else looks at it)
+        let kind = node::words(me.record())[node::KIND].load(Relaxed);
+        if Self::S.slices && kind & (kind::GUEST | kind::LENDER) == kind::GUEST {
+            inc::<P>(Event::MutexGuest);
+            let until = P::ticks().wrapping_add(P::ticks_of(Self::S.guest_ns));
+            share::note(me.record(), self.address(), until, false);
+        }
         inc::<P>(Event::MutexQlock);
         self.acquired();
         true
@@ -148,6 +164,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         let Some(id) = self.anchor().index() else {
             return self.no_heir();
         };
+        let me = P::enter();
         // A signal handler that finds the wait lock taken by its own thread must not wait for it.
         let _shield = Shield::<P>::up();
         let Some(held) = Record::<P>::at(id).acquire_within(HANDOFF_WAIT_NS) else {
@@ -160,15 +177,13 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             drop(held);
             return self.no_heir();
         };
-        held.remove(heir);
-        let next = held.first();
-        // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock])
-        let slices = W::SLICES && held.record().slice_end().load(Relaxed) != 0;
-        if slices {
-            Self::begin_slice(&held, true);
+        let guest = is_guest::<P>(heir);
+        if Self::S.slices {
+            self.end_stay(me.as_ref(), &held, heir);
         }
+        held.remove(heir);
         // All of it before the grant: after it the lock is another's.
-        self.pass_requests(&held, slices);
+        let wake = self.pass_requests(&held, guest);
         let detached = held.end_use(self.anchor());
         // Ordering: Release, [mutex.grant]: pairs with the loads in wait_queued() and cancel()
         waiter_state::<P>(heir).store(state::GRANTED, Release);
@@ -178,14 +193,77 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         }
         inc::<P>(Event::MutexHandoff);
         P::unpark(heir);
-        if let Some(next) = next
-            && slices
-        {
-            // It looks after itself until the slice ends. Woken by the heir's first unlock, it would find
-            // the lock free and the heir about to steal it.
+        // The heir is not the one to do it: woken by its first unlock, the next would find the lock free and
+        // the heir about to steal it.
+        if let Some(next) = wake {
             P::unpark(next);
         }
         true
+    }
+
+    /// The caller's stay ends, or is interrupted by a guest.
+    fn end_stay(&self, me: Option<&Me<P>>, held: &HeldRecord<P>, heir: Slot) {
+        let record = held.record();
+        let heir_kind = word::<P>(heir, node::KIND);
+        let guest = heir_kind & kind::GUEST != 0;
+        // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock]) (block)
+        let slice_end = record.slice_end().load(Relaxed);
+        let waiters = record.length().load(Relaxed);
+        let since = record.since().load(Relaxed);
+        let now = P::ticks();
+        record.since().store(now, Relaxed);
+        let owner = me.map_or(0, |me| u32::from(me.slot().get()));
+        let by_guest = record.guest_owner().load(Relaxed) == owner;
+        let returns = heir_kind & kind::LENDER != 0;
+        if guest && !returns {
+            record.guests().store(record.guests().load(Relaxed) + 1, Relaxed);
+            record.guest_owner().store(heir.get().into(), Relaxed);
+        }
+
+        if let Some(me) = me {
+            let [least, most] = [Self::S.guest_ns, Self::S.share_ns].map(P::ticks_of);
+            let used = if since == 0 { 0 } else { now.wrapping_sub(since) };
+            let until = now.wrapping_add(share::share(used, waiters, least, most));
+            // Giving back what was lent is no lending, or two threads of one CPU would pass the lock to and
+            // fro for the rest of the slice; nor does a guest lend what is not its own.
+            let runs = Self::slice_left(slice_end).is_some();
+            let lent = guest && runs && !returns && !by_guest;
+            if lent {
+                inc::<P>(Event::MutexLent);
+            }
+            share::note(me.record(), self.address(), until, lent);
+        }
+        if !guest && slice_end != 0 {
+            Self::begin_slice(held, true);
+            self.choose_next(held, heir);
+        }
+    }
+
+    /// Puts a waiter behind the heir that will not wake on the heir's CPU: it would preempt it there, while
+    /// the old owner's CPU falls idle.
+    fn choose_next(&self, held: &HeldRecord<P>, heir: Slot) {
+        let Some(next) = held.next(heir) else {
+            return;
+        };
+        let busy = P::last_cpu(heir);
+        if P::last_cpu(next) != busy
+            || word::<P>(next, node::KIND) & (kind::PASSED_OVER | kind::GUEST) != 0
+        {
+            return;
+        }
+        let mut other = held.next(next);
+        for _ in 0..CHOICE {
+            match other {
+                Some(slot) if P::last_cpu(slot) != busy => {
+                    let passed = node::word::<P>(next, node::KIND);
+                    // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock])
+                    passed.store(kind::PASSED_OVER, Relaxed);
+                    return held.move_behind(slot, heir);
+                }
+                Some(slot) => other = held.next(slot),
+                None => return,
+            }
+        }
     }
 
     /// A hand-off was asked for, but the queue is empty: the request is void.

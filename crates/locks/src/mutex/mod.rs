@@ -5,10 +5,10 @@
 //! al., EuroSys 2020), `slice`. *Differs from the kernel in*: the owner is known by the CPU it
 //! took the lock on; a hand-off is completed by the unlocking thread under the queue's wait lock, so
 //! there is no pick-up state; unlock is a plain store paired with a heavy fence of the waiter
-//! (policy [`Policy::ATOMIC_UNLOCK`]: one atomic operation); what only a contended lock needs
+//! (policy [`Switches::atomic_unlock`]: one atomic operation); what only a contended lock needs
 //! lives in a contention record (module `record`).
 //!
-//! *Guarantees*: mutual exclusion; a first waiter asks for a hand-off [`Policy::HANDOFF_NS`] after
+//! *Guarantees*: mutual exclusion; a first waiter asks for a hand-off [`Switches::handoff_ns`] after
 //! it began to wait, or at the end of a slice, and gets the lock from the first unlock that begins
 //! after its request and finds the queue's guard free within 2 us; try_lock never fails spuriously
 //! on a free lock; abortable by deadline (looked at between spins of at most 20 us). *Does not guarantee*: a bound for a
@@ -42,12 +42,14 @@
 //! ```
 
 mod handoff;
-mod policy;
+pub mod policy;
 mod requeue;
+mod share;
+mod slice;
 mod slow;
 mod spin;
 
-pub use policy::{Atomic, Fair, Kernel, Latency, NEVER, Policy, Slice, SliceAtomic};
+pub use policy::{Atomic, Fair, Kernel, Latency, NEVER, Policy, Slice, SliceAtomic, Switches};
 pub(crate) use requeue::Destination;
 
 use core::marker::PhantomData;
@@ -101,6 +103,8 @@ impl<P: Platform, W: Policy> Default for RawMutex<P, W> {
 }
 
 impl<P: Platform, W: Policy> RawMutex<P, W> {
+    const S: Switches = W::SWITCHES.checked();
+
     /// An unlocked mutex, where a constant cannot be had (the model checker).
     pub fn new() -> Self {
         let words = Words {
@@ -122,7 +126,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     #[inline]
     pub fn try_lock(&self) -> bool {
         // Only the word with index and flags can fail by itself: try_acquire tries again.
-        let got = self.try_fast() || (W::ATOMIC_UNLOCK && self.try_acquire());
+        let got = self.try_fast() || (Self::S.atomic_unlock && self.try_acquire());
         if got {
             self.acquired();
         }
@@ -154,7 +158,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     /// Whether somebody holds the mutex now.
     #[inline]
     pub fn is_locked(&self) -> bool {
-        if W::ATOMIC_UNLOCK {
+        if Self::S.atomic_unlock {
             // Ordering: Relaxed, hint (the answer is old when it is given)
             self.words.ctl.load(Relaxed) & ctl::LOCKED != 0
         } else {
@@ -177,13 +181,13 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     /// # Safety
     ///
     /// 1. The caller holds the mutex: acquired by it, or by a thread that passed on the right.
-    /// 2. Without [`Policy::ATOMIC_UNLOCK`], the mutex outlives this call.
+    /// 2. Without [`Switches::atomic_unlock`], the mutex outlives this call.
     #[inline]
     pub unsafe fn unlock(&self) {
-        if W::FAIR_UNLOCK && self.hand_off_if_queued() {
+        if Self::S.fair_unlock && self.hand_off_if_queued() {
             return;
         }
-        if W::ATOMIC_UNLOCK {
+        if Self::S.atomic_unlock {
             // Ordering: Release, [mutex.lock]: pairs with try_fast() and try_acquire(); Relaxed,
             // hint (re-checked by the slow path)
             if self.words.ctl.compare_exchange(ctl::LOCKED, 0, Release, Relaxed).is_err() {
@@ -209,14 +213,14 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
 
     /// As [`try_lock`](Self::try_lock) where there is no second thread, without an atomic operation:
     /// for C programs, whose C library spares them those too. A signal handler may come in between,
-    /// if it releases what it locks. Needs [`Policy::ATOMIC_UNLOCK`].
+    /// if it releases what it locks. Needs [`Switches::atomic_unlock`].
     ///
     /// # Safety
     ///
     /// 1. No other thread of the process runs, nor another process with this memory.
     #[inline(always)]
     pub unsafe fn try_lock_alone(&self) -> bool {
-        const { assert!(W::ATOMIC_UNLOCK) };
+        const { assert!(Self::S.atomic_unlock) };
         // Ordering: Relaxed, owner-only (there is one thread) (block)
         let free = self.words.ctl.load(Relaxed) == 0;
         if free {
@@ -235,7 +239,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     /// 2. As for [`unlock`](Self::unlock).
     #[inline(always)]
     pub unsafe fn unlock_alone(&self) -> bool {
-        const { assert!(W::ATOMIC_UNLOCK) };
+        const { assert!(Self::S.atomic_unlock) };
         // Ordering: Relaxed, owner-only (there is one thread) (block)
         let alone = self.words.ctl.load(Relaxed) == ctl::LOCKED;
         if alone {
@@ -266,7 +270,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
 
     #[inline(always)]
     fn try_fast(&self) -> bool {
-        if W::ATOMIC_UNLOCK {
+        if Self::S.atomic_unlock {
             // No test before it here: a load of the word that the last unlock has just exchanged
             // costs an uncontended lock more than it saves.
             // Ordering: Acquire, [mutex.lock]: pairs with the release in unlock(); Relaxed,
@@ -297,14 +301,14 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         let count = self.words.count.load(Relaxed).wrapping_add(1);
         self.words.count.store(count, Relaxed);
 
-        if W::SLICES && count & W::SLICE_CHECK_MASK == 0 {
+        if Self::S.slices && count & Self::S.check_mask == 0 {
             self.check_slice();
         }
     }
 
     /// One attempt for those on the slow path: no atomic write unless the lock looks free.
     fn try_acquire(&self) -> bool {
-        if !W::ATOMIC_UNLOCK {
+        if !Self::S.atomic_unlock {
             // Tests before it writes: a failed exchange would take the line from the owner.
             // Ordering: Relaxed, hint (re-checked by the exchange)
             return self.words.locked.load(Relaxed) == 0 && self.try_fast();
@@ -336,7 +340,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         if self.words.ctl.load(Relaxed) & ctl::HANDOFF != 0 && self.hand_off() {
             return;
         }
-        if W::ATOMIC_UNLOCK { self.release_atomically() } else { self.release_plainly() }
+        if Self::S.atomic_unlock { self.release_atomically() } else { self.release_plainly() }
     }
 
     /// Releases without hand-off and wakes the first waiter if asked to. `WAKE` is taken down

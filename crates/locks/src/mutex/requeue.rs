@@ -12,7 +12,7 @@ use lockwright_platform::{Me, Platform, Slot, ThreadRecord, Word};
 
 use super::{Policy, RawMutex, Words};
 use crate::events::{Event, inc};
-use crate::record::{Anchor, Control, HeldRecord, Record, attach, ctl, state, waiter_state};
+use crate::record::{Anchor, Control, HeldRecord, Record, attach, ctl, node, state, waiter_state};
 
 /// In the address that a waiter notes: the mutex's unlock is one atomic operation.
 const ATOMIC: usize = 1;
@@ -123,12 +123,16 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         let held = attach(self.anchor(), Some(me))?;
         let waiters = held.cond_waiters();
         held.set_cond_waiters(waiters + 1);
-        if waiters == 0 && !W::ATOMIC_UNLOCK {
+        if waiters == 0 && !Self::S.atomic_unlock {
             // Ordering: Relaxed, owner-only (the next owner sees what this one did)
             self.words.ctl.fetch_or(ctl::FENCE, Relaxed);
         }
+        // Ordering: Relaxed, init (published by [record.wait_lock]) (block)
+        node::words(me.record())[node::KIND].store(0, Relaxed);
+        node::words(me.record())[node::TIMER].store(0, Relaxed);
+
         let at = core::ptr::from_ref(&self.words).cast::<()>().cast_mut();
-        let noted = at.map_addr(|at| at | if W::ATOMIC_UNLOCK { ATOMIC } else { 0 });
+        let noted = at.map_addr(|at| at | if Self::S.atomic_unlock { ATOMIC } else { 0 });
         // Ordering: Relaxed, init (published by [record.wait_lock])
         Destination::<P>::word(me.record()).store(noted, Relaxed);
         Some(held.record())

@@ -4,15 +4,22 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use lockwright_platform::{Me, Pace, Platform, Until, Word};
 
+use super::handoff::kind;
 use super::policy::NEVER;
+use super::share::{self, Standing};
 use super::spin::Spun;
 use super::{Policy, RawMutex};
 use crate::events::{Event, inc, note_fence};
-use crate::record::{Anchor, Record, Spinner, attach, ctl, my_state, node, state, try_in_turn};
+use crate::record::{
+    Anchor, HeldRecord, Record, Spinner, attach, ctl, my_state, node, state, try_in_turn,
+};
 
 /// How much of the memory of idle dozes one more adds, and its limit.
-const LURK_PLUS: u32 = 4;
-const LURK_MAX: u32 = 64;
+const IDLE_PLUS: u32 = 4;
+const IDLE_MAX: u32 = 64;
+
+/// A slice that has no more left than this, in leads, is slept through at once.
+const NO_DOZE_LEADS: u64 = 3;
 
 /// A waiter at the head of the queue, between sleeps.
 pub(super) struct First {
@@ -20,8 +27,21 @@ pub(super) struct First {
     handoff_at: u64,
     /// Length of the next doze.
     doze_ns: u64,
+    /// It need not wait for the end of a slice.
+    guest: bool,
     /// It has asked.
     pub(super) asked: bool,
+    /// It has slept to the end of a slice, or nearly.
+    slept_through: bool,
+}
+
+/// How a call has come to the queue.
+struct Arrival {
+    standing: Standing,
+    /// The lock is taken again and again, or its owner needs this very CPU.
+    crowded_out: bool,
+    /// It saw the lock taken again and again.
+    retaken: bool,
 }
 
 impl<P: Platform, W: Policy> RawMutex<P, W> {
@@ -33,61 +53,144 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
 
     #[cold]
     pub(super) fn lock_slow(&self, deadline: Option<u64>) -> bool {
-        let record = self.anchor().index().map(Record::<P>::at);
-        let mut retaken = false;
-        // Ordering: Relaxed, hint (a slice that runs is only a reason not to spin)
-        if record.is_none_or(|r| Self::one_spinner() && r.slice_end().load(Relaxed) == 0) {
-            // Nobody waits yet, or nobody else can run: no need to tell anybody that we do, if it
-            // is short. With more CPUs it must be short.
-            let spun = match self.spin_eagerly() {
-                true => Spun::Acquired,
-                false if Self::one_spinner() => self.spin(),
-                false => Spun::GaveUp,
-            };
-            if spun == Spun::Acquired {
-                self.acquired();
-                inc::<P>(Event::MutexOptLock);
-                return true;
-            }
-            retaken = spun == Spun::Retaken;
-            if deadline.is_some_and(|at| P::now() >= at) {
-                inc::<P>(Event::MutexLockFail);
-                return false;
-            }
-            if Self::one_spinner() && !retaken && self.yield_to_owner() {
-                return true;
-            }
+        let mut arrival = Arrival { standing: self.standing(), crowded_out: false, retaken: false };
+        if self.spin_unqueued(&mut arrival) {
+            return true;
+        }
+        if deadline.is_some_and(|at| P::now() >= at) {
+            inc::<P>(Event::MutexLockFail);
+            return false;
         }
         let Some(me) = P::enter() else {
             return self.lock_without_node(deadline);
         };
         P::check_in(&me);
-        if !retaken && !Self::one_spinner() {
-            match self.spin_in_turn(&me) {
-                Spun::Acquired => {
-                    inc::<P>(Event::MutexOptLock);
-                    return true;
-                }
-                spun => retaken = spun == Spun::Retaken,
-            }
+        if !Self::one_spinner() && self.may_spin(&arrival) && self.spin_in_turn(&me, &mut arrival) {
+            return true;
         }
         let Some(held) = attach(self.anchor(), Some(&me)) else {
             drop(me);
             return self.lock_without_node(deadline);
         };
-        if retaken && W::SLICES {
-            Self::begin_slice(&held, false);
-        }
-        held.push_back(me.slot(), state::WAITING);
         let record = held.record();
-        drop(held);
+        self.queue_up(&me, held, &arrival);
         self.wait_queued(&me, record, deadline)
+    }
+
+    /// What the calling thread is to this lock.
+    fn standing(&self) -> Standing {
+        match P::my_record() {
+            Some(record) if Self::S.slices => {
+                let longest = P::ticks_of(Self::S.share_ns);
+                share::standing(record, self.address(), P::ticks(), longest)
+            }
+            _ => Standing::Guest,
+        }
+    }
+
+    /// Whether the caller should spin. In slices a lender only, whose lock will be back soon. A hog,
+    /// where no slice runs (with one waiter the record goes at each hand-off, and the slice with it),
+    /// does not: it begins the present owner's.
+    fn may_spin(&self, arrival: &Arrival) -> bool {
+        let slices = Self::in_slices(self.anchor().index().map(Record::<P>::at));
+        match arrival.standing {
+            _ if arrival.crowded_out => false,
+            Standing::Lender => true,
+            Standing::Guest => !slices,
+            Standing::Hog => false,
+        }
+    }
+
+    /// Spins without telling anybody, if nobody waits yet or nobody else can run: with more CPUs it must be
+    /// short.
+    fn spin_unqueued(&self, arrival: &mut Arrival) -> bool {
+        let alone = Self::one_spinner() || self.anchor().index().is_none();
+        if !alone || !self.may_spin(arrival) {
+            return false;
+        }
+        let spun = match self.spin_eagerly() {
+            true => Spun::Acquired,
+            false if Self::one_spinner() => self.spin(),
+            false => Spun::GaveUp,
+        };
+        match spun {
+            Spun::Acquired => {
+                self.acquired();
+                inc::<P>(Event::MutexOptLock);
+                return true;
+            }
+            Spun::Retaken => (arrival.retaken, arrival.crowded_out) = (true, true),
+            Spun::GaveUp if !Self::one_spinner() => {}
+            // A yield would let the owner run to the end of its time, not of its section.
+            Spun::GaveUp if Self::S.slices && self.owner_is_here() => arrival.crowded_out = true,
+            Spun::GaveUp => return self.yield_to_owner(),
+        }
+        false
+    }
+
+    /// Spins as the one that may, if the caller comes to be that one.
+    fn spin_in_turn(&self, me: &Me<P>, arrival: &mut Arrival) -> bool {
+        let until = Until { resched: true, ..Until::CHANGED.deadline(Self::spin_end()) };
+        let Some(spinner) = Spinner::join(self.anchor(), me, until, P::spinner_cap()) else {
+            return false;
+        };
+        let end = if self.try_acquire() { Spun::Acquired } else { self.spin() };
+        if end == Spun::Acquired {
+            self.acquired();
+        }
+        spinner.leave(self.anchor());
+        if end == Spun::Acquired {
+            inc::<P>(Event::MutexOptLock);
+            return true;
+        }
+        if end == Spun::Retaken {
+            (arrival.retaken, arrival.crowded_out) = (true, true);
+        }
+        false
+    }
+
+    /// Takes a place in the queue: before all that are not guests, if the caller is one and has reason
+    /// to ask at once.
+    fn queue_up(&self, me: &Me<P>, held: HeldRecord<P>, arrival: &Arrival) {
+        let record = held.record();
+        // Ordering: Relaxed, owner-only (published by the wait lock, [record.wait_lock]) (block)
+        let words = node::words(me.record());
+        words[node::KIND].store(0, Relaxed);
+        words[node::TIMER].store(0, Relaxed);
+
+        if !Self::S.slices {
+            held.push_back(me.slot(), state::WAITING);
+            return;
+        }
+        // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock])
+        let room = record.guests().load(Relaxed) < Self::S.guests;
+        let reason = Self::in_slices(Some(record)) || arrival.crowded_out;
+        let kind = match arrival.standing {
+            Standing::Lender => kind::GUEST | kind::LENDER,
+            Standing::Guest if reason && room => kind::GUEST,
+            _ if P::is_realtime() => kind::GUEST,
+            _ => 0,
+        };
+        if kind == 0 {
+            if arrival.retaken || arrival.standing == Standing::Hog {
+                Self::begin_slice(&held, false);
+            }
+            held.push_back(me.slot(), state::WAITING);
+            return;
+        }
+        // Ordering: Relaxed, owner-only (as above)
+        words[node::KIND].store(kind, Relaxed);
+        if held.push_guest(me.slot(), state::WAITING) {
+            // Ordering: Release, [mutex.ask]: publishes the queue to the unlock that sees it
+            self.words.ctl.fetch_or(ctl::HANDOFF, Release);
+            inc::<P>(Event::MutexHandoffAsked);
+        }
     }
 
     /// The owner does not run, as far as we know: lets it. A thread that yields stays runnable,
     /// so no CPU is left idle behind it, and nobody has to wake it.
     fn yield_to_owner(&self) -> bool {
-        for _ in 0..W::YIELDS {
+        for _ in 0..Self::S.yields {
             P::yield_now();
             if self.try_acquire() {
                 inc::<P>(Event::MutexYieldLock);
@@ -98,35 +201,21 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         false
     }
 
-    /// Spins as the one that may, if the caller comes to be that one.
-    fn spin_in_turn(&self, me: &Me<P>) -> Spun {
-        let record = self.anchor().index().map(Record::<P>::at);
-        // Ordering: Relaxed, hint (a slice that runs is only a reason not to spin)
-        if record.is_some_and(|r| r.slice_end().load(Relaxed) != 0) {
-            return Spun::GaveUp;
-        }
-        let until = Until { resched: true, ..Until::CHANGED.deadline(Self::spin_end()) };
-        let Some(spinner) = Spinner::join(self.anchor(), me, until, P::spinner_cap()) else {
-            return Spun::GaveUp;
-        };
-        let end = if self.try_acquire() { Spun::Acquired } else { self.spin() };
-        if end == Spun::Acquired {
-            self.acquired();
-        }
-        spinner.leave(self.anchor());
-        end
-    }
-
     /// The wait of a queued thread, wherever in the queue it stands.
     pub(crate) fn wait_queued(&self, me: &Me<P>, record: Record<P>, deadline: Option<u64>) -> bool {
         let granted = my_state(me);
+        // Ordering: Relaxed, owner-only (the waiter's own word; only a mark of others' choice comes to it)
+        let guest = node::words(me.record())[node::KIND].load(Relaxed) & kind::GUEST != 0;
         let mut first = First {
-            handoff_at: match W::HANDOFF_NS {
+            handoff_at: match Self::S.handoff_ns {
                 NEVER => NEVER,
+                _ if P::is_realtime() => P::ticks(),
                 ns => P::ticks().saturating_add(P::ticks_of(ns)),
             },
-            doze_ns: W::DOZE_NS,
-            asked: false,
+            doze_ns: Self::S.doze_ns,
+            guest,
+            asked: guest,
+            slept_through: false,
         };
         loop {
             // Ordering: Acquire, [mutex.grant]: pairs with the store in hand_off()
@@ -134,9 +223,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
                 return self.take_over(me);
             }
             if record.first() != Some(me.slot()) {
-                P::park(me, deadline);
-                inc::<P>(Event::MutexSleep);
-                P::check_in(me);
+                self.sleep_behind(me, record, deadline);
             } else if self.try_as_first(me, record, &mut first)
                 || self.sleep_first(me, record, &mut first, deadline)
             {
@@ -148,30 +235,56 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         }
     }
 
+    /// The sleep of a waiter that is not first. One that was first before a guest came keeps a timer, since
+    /// those who leave rely on that.
+    fn sleep_behind(&self, me: &Me<P>, record: Record<P>, deadline: Option<u64>) {
+        let mut until = deadline;
+        // Ordering: Relaxed, owner-only (the waiter's own word)
+        if Self::S.slices && node::words(me.record())[node::TIMER].load(Relaxed) != 0 {
+            // Ordering: Relaxed, hint (what the policy goes by)
+            let left = Self::slice_left(record.slice_end().load(Relaxed));
+            let ns = left.map_or(0, P::ns_of).max(Self::S.lead_ns);
+            let at = P::now() + ns;
+            until = Some(deadline.map_or(at, |deadline| deadline.min(at)));
+        }
+        P::park(me, until);
+        inc::<P>(Event::MutexSleep);
+        P::check_in(me);
+    }
+
     /// The first waiter's attempts while it is awake; true with the lock and out of the queue.
     fn try_as_first(&self, me: &Me<P>, record: Record<P>, first: &mut First) -> bool {
         self.forget_wake();
         // Ordering: Relaxed, hint (what the policy goes by)
         let slice_end = record.slice_end().load(Relaxed);
-        if Self::slice_left(slice_end).is_some() {
+        if !first.guest && !first.slept_through && Self::slice_left(slice_end).is_some() {
             return self.try_in_slice(me, record, first);
         }
-        if !self.is_locked() && self.take_queued(me, record) {
+        // An owner that finds the request at its next unlock must not be robbed before that.
+        let free = if Self::S.slices && slice_end != 0 {
+            self.stays_free(Self::S.asked_lines)
+        } else {
+            !self.is_locked()
+        };
+        if free && self.take_queued(me, record) {
             return true;
         }
-        if (W::SLICES && slice_end != 0) || P::ticks() >= first.handoff_at {
+        if (Self::S.slices && slice_end != 0) || P::ticks() >= first.handoff_at {
             self.ask(first);
         }
         if first.asked {
-            return self.await_grant(me, record);
+            self.ask(first);
+            first.slept_through = false;
+            // An owner that needs this CPU gets no further while the caller spins.
+            return !self.owner_is_here() && self.await_grant(me, record);
         }
         match self.await_release() {
             Spun::Acquired => return self.take_queued(me, record),
-            Spun::Retaken if W::SLICES => {
+            Spun::Retaken if Self::S.slices => {
                 let held = record.acquire(Some(me));
                 Self::begin_slice(&held, false);
                 drop(held);
-                first.doze_ns = W::DOZE_NS;
+                first.doze_ns = Self::S.doze_ns;
             }
             _ => {}
         }
@@ -180,45 +293,39 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
 
     /// In a slice the first waiter takes the lock only if its owner left it alone.
     fn try_in_slice(&self, me: &Me<P>, record: Record<P>, first: &mut First) -> bool {
-        let lurk = &node::words(me.record())[node::LURK];
+        let idles = &node::words(me.record())[node::IDLES];
         // Ordering: Relaxed, owner-only (the waiter's own word) (block)
-        let memory = lurk.load(Relaxed);
-        let idle = first.doze_ns != W::DOZE_NS && !self.is_locked();
+        let memory = idles.load(Relaxed);
+        let idle = first.doze_ns != Self::S.doze_ns && !self.is_locked();
         if idle {
-            lurk.store((memory + LURK_PLUS).min(LURK_MAX), Relaxed);
+            idles.store((memory + IDLE_PLUS).min(IDLE_MAX), Relaxed);
         }
 
-        if !(self.stays_free() || (memory > 0 && self.poll_slowly(lurk))) {
-            return false;
-        }
-        let taken = self.take_queued(me, record);
-        if taken {
-            // Ordering: Relaxed, hint (success ends the regime)
-            record.slice_end().store(0, Relaxed);
-        }
-        taken
+        (self.stays_free(Self::S.polite_lines) || (memory > 0 && self.poll_slowly(idles)))
+            && self.take_queued(me, record)
     }
 
-    /// Whether the lock is free and stays so for longer than a re-take by the owner needs.
-    fn stays_free(&self) -> bool {
+    /// Whether the lock is free and stays so for as long as so many line transfers take.
+    pub(super) fn stays_free(&self, lines: u32) -> bool {
         // Ordering: Relaxed, hint (try_acquire decides) (block)
         let count = self.words.count.load(Relaxed);
         if self.is_locked() {
             return false;
         }
-        P::relax(W::POLITE_LINES * P::line_ns());
+        P::relax(lines * P::line_ns());
         self.words.count.load(Relaxed) == count && !self.is_locked()
     }
 
     /// Polls slowly: dozes have found the lock idle lately, so its owners come and go.
     fn poll_slowly(&self, memory: &P::Word<u32>) -> bool {
-        let end = P::ticks() + P::ticks_of(W::LURK_NS);
+        let end = P::ticks() + P::ticks_of(Self::S.poll_ns);
         while P::ticks() < end {
-            let until = Until { pace: Pace::Every(W::LURK_LINES * P::line_ns()), ..Until::CHANGED };
+            let pace = Pace::Every(Self::S.poll_lines * P::line_ns());
+            let until = Until { pace, ..Until::CHANGED.deadline(end) };
             // Ordering: Relaxed, hint (stays_free decides)
             let count = self.words.count.load(Relaxed);
-            if let Some((true, _)) = self.await_change(count, until.deadline(end))
-                && self.stays_free()
+            if let Some((true, _)) = self.await_change(count, until)
+                && self.stays_free(Self::S.polite_lines)
             {
                 return true;
             }
@@ -249,15 +356,19 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         // Ordering: Relaxed, hint (what the policy goes by)
         let slice_end = record.slice_end().load(Relaxed);
         let soonest = |at: u64| Some(deadline.map_or(at, |d| d.min(at)));
-        if let Some(left) = Self::slice_left(slice_end) {
+        if !first.asked
+            && let Some(left) = Self::slice_left(slice_end)
+        {
+            // Ordering: Relaxed, hint (whoever misses it wakes this waiter once for nothing; it stays up
+            // as long as the waiter is queued, and from now on that never sleeps without a timer)
+            node::words(me.record())[node::TIMER].store(1, Relaxed);
             // A doze: no unlock is asked to end it, so the owner makes no system calls.
             inc::<P>(Event::MutexDoze);
-            P::park(me, soonest(P::now() + first.doze_ns.min(P::ns_of(left))));
-            first.doze_ns = first.doze_ns.saturating_mul(2);
+            P::park(me, soonest(P::now() + self.doze(first, P::ns_of(left))));
             P::check_in(me);
             return false;
         }
-        first.doze_ns = W::DOZE_NS;
+        first.doze_ns = Self::S.doze_ns;
         if self.ask_for_wake() && self.take_queued(me, record) {
             return true;
         }
@@ -272,11 +383,24 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         false
     }
 
+    /// How long the first waiter sleeps in a slice that has `left_ns` left: until shortly before its end, in a
+    /// long one less at first, to see whether its owner has left the lock alone.
+    fn doze(&self, first: &mut First, left_ns: u64) -> u64 {
+        let lead = Self::S.lead_ns;
+        if left_ns > NO_DOZE_LEADS * lead && first.doze_ns < left_ns - lead {
+            let ns = first.doze_ns;
+            first.doze_ns = ns.saturating_mul(2);
+            return ns;
+        }
+        first.slept_through = true;
+        left_ns.saturating_sub(lead).max(1)
+    }
+
     /// Has the next unlock wake the first waiter; true if the lock is free already.
     fn ask_for_wake(&self) -> bool {
         // Ordering: Release, [mutex.ask]: publishes the queue to the unlock that sees it
         let word = self.words.ctl.fetch_or(ctl::WAKE, Release);
-        if W::ATOMIC_UNLOCK {
+        if Self::S.atomic_unlock {
             // One word: an unlock that came before it is seen in it, any other sees it.
             return word & ctl::LOCKED == 0;
         }

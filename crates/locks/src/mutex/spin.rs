@@ -26,7 +26,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     pub(super) fn await_change(&self, count: u8, until: Until) -> Option<(bool, u8)> {
         let count = (&self.words.count, u8::MAX, count);
         // Ordering: Relaxed, hint (try_acquire decides) (block)
-        if W::ATOMIC_UNLOCK {
+        if Self::S.atomic_unlock {
             match P::spin_while2((&self.words.ctl, ctl::LOCKED, ctl::LOCKED), count, Relaxed, until)
             {
                 Spin2::Changed(word, count) => Some((word & ctl::LOCKED == 0, count)),
@@ -47,9 +47,14 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         (!is_cpu(cpu) || cpu != P::cpu()).then(|| Holder { cpu, stamp: P::cpu_stamp(cpu) })
     }
 
+    /// Whether the owner needs the caller's CPU.
+    pub(super) fn owner_is_here(&self) -> bool {
+        self.is_locked() && self.holder().is_none()
+    }
+
     /// When a spin that begins now ends at the latest, in ticks.
     pub(super) fn spin_end() -> u64 {
-        osq::spin_end::<P>(W::SPIN_NS, W::UNTIL_RESCHED)
+        osq::spin_end::<P>(Self::S.spin_ns, Self::S.until_resched)
     }
 
     /// The first few polls, without bookkeeping: where owners alternate, the lock is often about
@@ -58,7 +63,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         if P::spinner_cap() == 0 {
             return false;
         }
-        for _ in 0..W::EAGER_POLLS {
+        for _ in 0..Self::S.eager_polls {
             if self.try_acquire() {
                 return true;
             }
@@ -67,7 +72,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         false
     }
 
-    /// Spins for the lock while its owner is believed to run, at most [`Policy::SPIN_NS`].
+    /// Spins for the lock while its owner is believed to run, at most [`Switches::spin_ns`].
     pub(super) fn spin(&self) -> Spun {
         self.spin_until(|| self.try_fast())
     }
@@ -116,7 +121,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
                 // look like a crowd.
                 seen = count;
                 retakes += 1;
-                if retakes >= W::RETAKES {
+                if retakes >= Self::S.retakes {
                     inc::<P>(Event::MutexOptRetaken);
                     break Spun::Retaken;
                 }

@@ -22,6 +22,12 @@ pub fn next<P: Platform>(slot: Slot) -> Option<Slot> {
     Slot::new(node::word::<P>(slot, node::NEXT).load(Relaxed) as u16)
 }
 
+/// The waiter before `slot`.
+pub fn previous<P: Platform>(slot: Slot) -> Option<Slot> {
+    // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock])
+    Slot::new(node::word::<P>(slot, node::PREV).load(Relaxed) as u16)
+}
+
 impl<P: Platform> Queue<'_, P> {
     /// Appends a waiter; true if it is first.
     pub fn push_back(&self, slot: Slot) -> bool {
@@ -60,6 +66,19 @@ impl<P: Platform> Queue<'_, P> {
         }
         // Ordering: Release, [record.head]: pairs with the load in first()
         self.head.store(slot.get(), Release);
+    }
+
+    /// Puts a waiter behind another.
+    pub fn push_behind(&self, slot: Slot, other: Slot) {
+        let Some(after) = next::<P>(other) else {
+            self.push_back(slot);
+            return;
+        };
+        // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock]) (block)
+        node::word::<P>(slot, node::PREV).store(u32::from(other.get()), Relaxed);
+        node::word::<P>(slot, node::NEXT).store(u32::from(after.get()), Relaxed);
+        node::word::<P>(other, node::NEXT).store(u32::from(slot.get()), Relaxed);
+        node::word::<P>(after, node::PREV).store(u32::from(slot.get()), Relaxed);
     }
 
     /// Takes a waiter out of the list, wherever it stands.

@@ -195,6 +195,15 @@ unsafe impl Platform for Native {
         cpu
     }
 
+    fn last_cpu(slot: Slot) -> u16 {
+        // Ordering: Relaxed, hint (stale after migration)
+        Self::thread_record(slot).cpu.load(Relaxed)
+    }
+
+    fn is_realtime() -> bool {
+        tls::is_realtime()
+    }
+
     fn is_running(slot: Slot) -> bool {
         let record = Self::thread_record(slot);
         // Ordering: Relaxed, hint (a wrong answer is a wait that ends early or at its deadline) (block)

@@ -36,3 +36,21 @@ fn ask_for_tid() -> u32 {
 pub(super) fn forget_tid() {
     here(|here| here.tid.set(0));
 }
+
+/// Whether the thread is scheduled by a real-time policy. The system is asked at every 64th question.
+pub(super) fn is_realtime() -> bool {
+    const YES: u8 = 0x80;
+    const QUESTIONS: u8 = 63;
+    here(|here| {
+        let mut known = here.realtime.get();
+        if known & QUESTIONS == 0 {
+            // SAFETY: sched_getscheduler takes a number; 0 is the caller.
+            let policy = unsafe { super::syscall::syscall!(libc::SYS_sched_getscheduler, 0u32) };
+            let realtime =
+                [libc::SCHED_FIFO, libc::SCHED_RR, libc::SCHED_DEADLINE].contains(&(policy as i32));
+            known = QUESTIONS | if realtime { YES } else { 0 };
+        }
+        here.realtime.set(known - 1);
+        known & YES != 0
+    })
+}

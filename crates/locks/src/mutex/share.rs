@@ -1,0 +1,120 @@
+//! Who has used up a share of a lock: what a thread remembers of the locks that it used lately.
+//!
+//! A thread that the lock was taken from at the end of a slice is a *hog* of that lock until the others
+//! that waited can have used it as long. Every other thread that meets a slice is a *guest*: it need not
+//! wait for its end. One whose slice a guest interrupts has *lent* the rest. After scheduler-cooperative
+//! locks (Patel et al., EuroSys 2020), which ban a thread for as long as the others need; here it only queues.
+//!
+//! *Approximates*: a thread remembers eight locks at most, and takes a lock for another whose address
+//! was its; either costs a place in the queue, or gives one. *Checked by* the tests below.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use lockwright_platform::{NOTES, Platform, ThreadRecord, Word};
+
+/// In a note: the thread lent the rest of its slice.
+const LENT: u64 = 1;
+
+/// What the calling thread is to a lock.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It has not used it much lately.
+    Guest,
+    /// Its slice runs still; a guest has the lock.
+    Lender,
+    /// It has used up its share.
+    Hog,
+}
+
+/// The two words in which the calling thread remembers the lock at `address`, if it does.
+fn words<P: Platform>(
+    record: &'static ThreadRecord<P>,
+    address: usize,
+) -> (&'static P::Word<u64>, &'static P::Word<u64>) {
+    // SAFETY: callers pass their own record (1).
+    let notes = unsafe { record.notes() };
+    let at = (address >> 3).wrapping_mul(0x9e37_79b9) >> 8;
+    let at = at % (NOTES / 2) * 2;
+    (&notes[at], &notes[at + 1])
+}
+
+/// What the calling thread, whose record this is, is to the lock at `address` at `now`. A lender is one once.
+pub fn standing<P: Platform>(
+    record: &'static ThreadRecord<P>,
+    address: usize,
+    now: u64,
+    longest: u64,
+) -> Standing {
+    let (key, until) = words(record, address);
+    // Ordering: Relaxed, owner-only (the thread's own words) (block)
+    let noted = key.load(Relaxed);
+    if noted & !LENT != address as u64 {
+        return Standing::Guest;
+    }
+    if noted & LENT != 0 {
+        key.store(noted & !LENT, Relaxed);
+        return Standing::Lender;
+    }
+    if is_before(now, until.load(Relaxed), longest) { Standing::Hog } else { Standing::Guest }
+}
+
+/// Notes that the calling thread is a hog of the lock at `address` until then.
+pub fn note<P: Platform>(
+    record: &'static ThreadRecord<P>,
+    address: usize,
+    until_then: u64,
+    lent: bool,
+) {
+    let (key, until) = words(record, address);
+    // Ordering: Relaxed, owner-only (the thread's own words) (block)
+    key.store(address as u64 | if lent { LENT } else { 0 }, Relaxed);
+    until.store(until_then, Relaxed);
+}
+
+/// For how long a thread is a hog that has used the lock for `used` while so many waited: until they can
+/// have used it as long, within limits.
+pub fn share(used: u64, waiters: u32, least: u64, most: u64) -> u64 {
+    used.saturating_mul(waiters.max(1).into()).clamp(least, most)
+}
+
+/// Whether `now` is before `until`, which is at most `longest` away: a time that is farther is of a counter
+/// that has gone backwards since (another machine, a long sleep).
+fn is_before(now: u64, until: u64, longest: u64) -> bool {
+    let left = until.wrapping_sub(now);
+    left != 0 && left <= longest
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use lockwright_platform::Native;
+
+    use super::*;
+
+    #[test]
+    fn a_share_is_what_the_others_need_within_limits() {
+        assert_eq!(share(100, 3, 20, 5_000), 300);
+        assert_eq!(share(100, 0, 20, 5_000), 100);
+        assert_eq!(share(1, 1, 20, 5_000), 20);
+        assert_eq!(share(u64::MAX, 9, 20, 5_000), 5_000);
+    }
+
+    #[test]
+    fn a_hog_is_one_until_its_time_is_over() {
+        assert!(is_before(10, 11, 100) && !is_before(11, 11, 100) && !is_before(12, 11, 100));
+        assert!(!is_before(10, 1_000, 100), "a counter that has gone backwards");
+        assert!(is_before(u64::MAX - 1, 5, 100), "a counter that comes round");
+    }
+
+    #[test]
+    fn a_thread_remembers_a_lock_and_lends_once() {
+        let me = Native::enter().unwrap();
+        let standing = |address, now| standing::<Native>(me.record(), address, now, 1_000);
+        assert_eq!(standing(0x1000, 5), Standing::Guest);
+        note::<Native>(me.record(), 0x1000, 100, false);
+        assert_eq!(standing(0x1000, 5), Standing::Hog);
+        assert_eq!(standing(0x1000, 100), Standing::Guest);
+        assert_eq!(standing(0x1008, 5), Standing::Guest, "another lock");
+        note::<Native>(me.record(), 0x1000, 100, true);
+        assert_eq!([standing(0x1000, 5), standing(0x1000, 5)], [Standing::Lender, Standing::Hog]);
+    }
+}
