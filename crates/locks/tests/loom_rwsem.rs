@@ -6,6 +6,7 @@ mod support;
 
 use lockwright_locks::events::Event;
 use lockwright_locks::rwsem::RawRwLock;
+use lockwright_locks::rwsem::count::READERS;
 use lockwright_locks::rwsem::policy::{
     EarlyTransfer, Fifo, NEVER, Policy, Standard, Switches, V5_3, V5_11,
 };
@@ -213,6 +214,17 @@ fn step_down<W: Policy>(s: &Shared<W>) -> u32 {
     1
 }
 
+/// A fork in a writer's section must find no reader in the count that is about to back out.
+fn write_alone<W: Policy>(s: &Shared<W>) -> u32 {
+    let no_reader = || assert_eq!(s.lock.count() & READERS, 0, "a reader is counted");
+    s.lock.write();
+    no_reader();
+    s.step();
+    no_reader();
+    unsafe { s.lock.unlock_write() };
+    1
+}
+
 /// A second read beside a writer that waits.
 fn read_twice_at_once<W: Policy>(s: &Shared<W>) -> u32 {
     s.lock.read();
@@ -264,6 +276,9 @@ models! {
     a_doze_takes_nothing_from_the_others: Doze, 0, Some(2), [write, write, read], reaches RwsemSleepWriter;
     a_cancelled_doze_asks_for_the_next: Doze, 0, Some(3), [write, timed_write, read], reaches RwsemWlockFail;
     a_quiet_writer_asks_before_it_sleeps: Quiet, 1, Some(3), [write, tried, read], reaches RwsemSleepWriter RwsemWlock;
+    b07_a_writer_is_alone_in_the_count: HandOff, 0, Some(4), [write_alone, read_read], reaches RwsemRlock;
+    b07_a_writer_is_alone_beside_a_reader_that_gives_up: Doze, 0, Some(2), [write_alone, timed_read, read], reaches RwsemRlockFail;
+    b07_a_writer_is_alone_beside_a_thief: Steal, 2, Some(2), [write_alone, tried], reaches;
     strict_fifo: Strict, 0, Some(4), [write_write, write], reaches RwsemWlock;
     strict_fifo_readers: Strict, 0, Some(4), [write_read, write_read], reaches RwsemWlock RwsemRlock;
     early_transfer: Transfer, 0, Some(4), [write_write, write], reaches RwsemWlock;

@@ -117,7 +117,17 @@ fn cells<P: Platform>(record: &'static ThreadRecord<P>) -> &'static Cells<P> {
 struct Line<T>(T);
 
 /// A reader-writer lock without data, biased towards readers, first after a run of 2^`FIRST` reads.
-/// With 0 that run is never found too short: the bias comes as often as it can, for tests.
+/// With 0 that run is never found too short: the bias comes as often as it can, for tests. More than 31
+/// does not compile:
+///
+/// ```compile_fail,E0080
+/// use lockwright_locks::biased::RawBiasedRwLock;
+/// use lockwright_locks::rwsem::Standard;
+/// use lockwright_platform::Native;
+///
+/// static LOCK: RawBiasedRwLock<Native, Standard, 32> = RawBiasedRwLock::INIT;
+/// LOCK.read();
+/// ```
 #[repr(C)]
 pub struct RawBiasedRwLock<P: Platform, W: Policy, const FIRST: u32 = FIRST_GATE> {
     /// On a line of its own: readers poll it.
@@ -152,7 +162,10 @@ impl<P: Platform, W: Policy, const FIRST: u32> Default for RawBiasedRwLock<P, W,
 
 impl<P: Platform, W: Policy, const FIRST: u32> RawBiasedRwLock<P, W, FIRST> {
     /// A prime, so that a thread that reads several locks in turn counts reads of all.
-    const SAMPLE: u32 = if FIRST < 6 { 1 } else { 61 };
+    const SAMPLE: u32 = {
+        assert!(FIRST < u32::BITS, "a run of 2^FIRST reads is counted in 32 bits");
+        if FIRST < 6 { 1 } else { 61 }
+    };
 
     /// An unlocked lock, where a constant cannot be had (the model checker).
     pub fn new() -> Self {

@@ -16,7 +16,8 @@
 //! abortable by deadline. *Does not guarantee*: order among runners; a bound for a thread without
 //! a slot; use in signal handlers (an unlock may have to wait for the queue's wait lock); priority
 //! inheritance; use across processes. *Fork*: as the
-//! mutex; a reader of another thread that was just backing out stays in the child's count. *Poisoning*: none.
+//! mutex; where readers count themselves in first (`counts_first`, the kernel's stages), a reader of another
+//! thread that was just backing out stays in the child's count. *Poisoning*: none.
 //! *Cost*: 16 bytes; one atomic operation to lock and one to unlock, for readers and writers.
 //! *Waiting*: as the policy says; then asleep in the queue of the lock's `record`.
 //! *Checked by*: `tests/loom_rwsem.rs`, the reader-writer contract of `lockwright-contract`.
@@ -27,7 +28,7 @@
 //!         ctl     index of the record, see `record::ctl`; the flags there are unused
 //! ```
 //!
-//! The reader count includes readers that are about to back out. WAITERS, HANDOFF and the queue
+//! With `counts_first` the reader count includes readers that are about to back out. WAITERS, HANDOFF and the queue
 //! change under the record's wait lock only. Whoever takes a reader's count back does what an unlock
 //! does, since an unlock that saw it has left the wake-up to it; or, if it goes on to spin, sees to it
 //! that somebody will (`back_out`). WAITERS may be down while the
@@ -208,13 +209,16 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         if W::RECURSIVE_READS && self.try_read_again() {
             return true;
         }
+        if !Self::S.counts_first {
+            return self.try_read_unless(|_| READ_FAILED) || self.read_slow(None, deadline);
+        }
         // Ordering: Acquire, [rwsem.write]: pairs with the release in unlock_write()
         let now = self.count.fetch_add(READER, Acquire).wrapping_add(READER);
         if now & READ_FAILED == 0 {
             self.note_reader();
             return true;
         }
-        self.read_slow(now, deadline)
+        self.read_slow(Some(now), deadline)
     }
 
     /// Acquires the lock for reading if no writer holds it and nobody waits.

@@ -128,6 +128,8 @@ switches! {
     last_try: bool = false, "-", Value::Flag;
     /// A reader leaves the owner word alone that says already what it would write. User space only: the kernel's readers always write it.
     quiet_notes: bool = false, "-", Value::Flag;
+    /// A reader counts itself in, then looks whether it may; off: it looks, and counts itself in where it may, so that no count of a thread that is gone stays in a forked child. User space only.
+    counts_first: bool = true, "-", Value::Flag;
     /// How often a thread yields the CPU, trying in between, before it queues. User space only.
     yields: u32 = 0, "-", Value::Number;
 }
@@ -250,6 +252,7 @@ presets! {
             first_looks: 1,
             last_try: true,
             quiet_notes: true,
+            counts_first: false,
             newcomers_wake: true,
             reader_owned_spin: false,
             looks_first: false

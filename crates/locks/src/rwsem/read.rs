@@ -12,10 +12,16 @@ use crate::events::{Event, inc};
 use crate::record::{HeldRecord, Record, attach, my_state, node, state, try_in_turn};
 
 impl<P: Platform, W: Policy> RawRwLock<P, W> {
-    /// The caller's count is in; `now` is what the word was then.
+    /// `counted`: the caller is in the count, which was this then.
     #[cold]
-    pub(super) fn read_slow(&self, now: u64, deadline: Option<u64>) -> bool {
+    pub(super) fn read_slow(&self, counted: Option<u64>, deadline: Option<u64>) -> bool {
         inc::<P>(Event::RwsemReadSlow);
+        let now = match counted {
+            Some(now) => now,
+            // As if it were: what is looked at below includes the caller.
+            None => self.count().wrapping_add(READER),
+        };
+        let mut counted = counted.is_some();
         // Ordering: Relaxed, hint (what the policy goes by)
         let seen_owner = self.owner.load(Relaxed);
         if now & READ_FAIL != 0 {
@@ -25,7 +31,8 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             && now & WRITER == 0
             && now & READERS > READER
             && seen_owner & owner::READER_OWNED != 0;
-        if !crowd && now & (WRITER | HANDOFF | READ_FAIL) == 0 && self.may_steal() {
+        let steals = !crowd && now & Self::refused(true) == 0 && self.may_steal();
+        if steals && (counted || self.try_read_past()) {
             self.note_reader();
             inc::<P>(Event::RwsemRlockSteal);
             if now & READERS == READER && now & WAITERS != 0 {
@@ -34,10 +41,10 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             }
             return true;
         }
-        let mut counted = true;
         if !crowd && Self::S.eager_polls > 0 {
-            self.give_back(READER);
-            counted = false;
+            if core::mem::take(&mut counted) {
+                self.give_back(READER);
+            }
             if self.poll_eagerly(Self::try_read_unqueued, true) {
                 inc::<P>(Event::RwsemOptRlock);
                 return true;
@@ -114,6 +121,9 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
 
     /// One attempt of a reader that is not queued and not counted.
     pub(super) fn try_read_unqueued(&self) -> bool {
+        if !Self::S.counts_first {
+            return self.try_read_past();
+        }
         // Ordering: Relaxed, hint (re-checked by the addition)
         if self.count.load(Relaxed) & Self::refused(true) != 0 {
             return false;
@@ -145,7 +155,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         }
     }
 
-    /// The same for a thread that cannot queue: no addition that may have to be taken back.
+    /// The same without an addition that may have to be taken back.
     fn try_read_past(&self) -> bool {
         self.try_read_unless(|_| Self::refused(true))
     }

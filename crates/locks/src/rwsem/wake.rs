@@ -255,10 +255,16 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         let mut tentative = 0;
         if who != Wakers::ReadOwned {
             tentative = READER;
-            // Ordering: Acquire, [rwsem.write]: on behalf of the readers
-            let before = self.count.fetch_add(READER, Acquire);
-            if (before & WRITER) | (before.wrapping_add(READER) & READ_FAIL) != 0 {
-                return self.undo_grant(before, first);
+            if !Self::S.counts_first {
+                if !self.try_read_unless(|_| WRITER | READ_FAIL) {
+                    return self.refuse_grant(self.count(), 0, first);
+                }
+            } else {
+                // Ordering: Acquire, [rwsem.write]: on behalf of the readers
+                let before = self.count.fetch_add(READER, Acquire);
+                if (before & WRITER) | (before.wrapping_add(READER) & READ_FAIL) != 0 {
+                    return self.refuse_grant(before, READER, first);
+                }
             }
             // Before the others are looked for, so that spinners know at once.
             self.note_granted_readers(first);
@@ -295,18 +301,20 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         }
     }
 
-    /// A writer holds the lock: takes the tentative count back, and forbids stealing if the first
+    /// A writer holds the lock: takes back what was tentatively counted, and forbids stealing if the first
     /// reader has waited long enough.
-    fn undo_grant(&self, before: u64, first: Slot) {
+    fn refuse_grant(&self, before: u64, tentative: u64, first: Slot) {
         let late = Self::S.handoff_ns != NEVER
             && before & HANDOFF == 0
             && P::ticks() >= handoff_at::<P>(first);
         if late {
             inc::<P>(Event::RwsemRlockHandoff);
         }
-        let flag = if late { HANDOFF } else { 0 };
-        // Ordering: Release, [rwsem.read]: a tentative count is a reader's
-        self.count.fetch_add(flag.wrapping_sub(READER), Release);
+        let change = if late { HANDOFF } else { 0 }.wrapping_sub(tentative);
+        if change != 0 {
+            // Ordering: Release, [rwsem.read]: a tentative count is a reader's
+            self.count.fetch_add(change, Release);
+        }
     }
 
     /// Puts the readers that a wake-up grants to on the list; returns their number.
