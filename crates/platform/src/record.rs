@@ -145,13 +145,13 @@ pub struct ThreadRecord<P: Platform> {
 /// What only the thread itself writes, on lines of its own.
 #[repr(C, align(64))]
 pub(crate) struct Own<P: Platform> {
+    /// What it remembers of locks. First, so that all of it lies on one line.
+    pub(crate) notes: [P::Word<u64>; NOTES],
     pub(crate) counters: [P::Word<u64>; COUNTERS],
     /// The lock record that the thread keeps for its next wait; 0 for none.
     pub(crate) spare: P::Word<u32>,
     /// A lock that the thread waits for, if the algorithm says so.
     pub(crate) lock: AtomicPtr<()>,
-    /// What it remembers of locks.
-    pub(crate) notes: [P::Word<u64>; NOTES],
 }
 
 /// The bits of a cell that say it is in use.

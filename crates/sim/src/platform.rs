@@ -88,9 +88,11 @@ impl Records {
     fn reset(&mut self) {
         // Ordering: Relaxed throughout: one OS thread.
         for record in &self.threads {
-            // SAFETY: no machine is installed, so nobody waits for anything (1, 1).
-            let (words, cells) = unsafe { (record.words(), record.cells()) };
+            // SAFETY: no machine is installed, so nobody waits for anything, and the records are those of
+            // no thread (1, 1, 1).
+            let (words, notes, cells) = unsafe { (record.words(), record.notes(), record.cells()) };
             words.iter().for_each(|word| word.0.store(0, Ordering::Relaxed));
+            notes.iter().for_each(|word| word.0.store(0, Ordering::Relaxed));
             let cells = cells.held.iter().chain(&cells.tallies);
             cells.for_each(|word| word.0.store(0, Ordering::Relaxed));
         }
