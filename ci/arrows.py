@@ -22,7 +22,7 @@ MAY = {
     "preload": {"platform", "locks", "lockwright", "capi", "statfile"},
     "sim": {"platform"},
     "workloads": {"platform", "locks"},
-    "peers": {"workloads"},
+    "peers": {"platform", "workloads"},
     "lab": {"platform", "locks", "lockwright", "workloads", "peers", "sim", "statfile", "contract"},
     "cli": {"platform", "locks", "lockwright", "workloads", "peers", "sim", "lab", "statfile"},
     "contract": {"platform", "locks", "lockwright", "workloads"},

@@ -8,6 +8,7 @@
 //! its counter beside it, called as its users call it.
 
 mod foreign;
+pub mod model;
 mod monitor;
 mod posix;
 mod rust;

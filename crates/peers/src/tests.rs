@@ -19,6 +19,13 @@ fn is_whole<S: BenchSeq>() {
     assert!(report.reads.iter().sum::<u64>() > 0);
 }
 
+/// The models run on threads of this machine, too.
+#[test]
+fn models_exclude() {
+    excludes::<crate::model::Barging<lockwright_platform::Native>>();
+    excludes::<crate::model::FairAfter<lockwright_platform::Native>>();
+}
+
 #[test]
 fn read_mostly_peers_return_whole_values() {
     is_whole::<crate::StdRwLock>();

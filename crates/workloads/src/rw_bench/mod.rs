@@ -64,7 +64,9 @@ impl<R: lock_api::RawRwLock + Send + Sync> BenchRwLock for LockApiRw<R> {
     }
 }
 
-/// A mutex in the place of a reader-writer lock: its readers exclude each other.
+/// A mutex in the place of a reader-writer lock: its readers exclude each other. It lies where the
+/// mutex lies.
+#[repr(C)]
 pub struct AsRwLock<M> {
     mutex: M,
     counter: AtomicU64,

@@ -1,0 +1,105 @@
+//! Threads asleep at a lock, first come, first woken: a bucket of the kernel's futexes, or of an
+//! address-keyed table in user space.
+//!
+//! ```text
+//! Edges
+//!  [guard]  leave: guard Release -> enter: guard Acquire  publishes the queue
+//!  [woken]  wake: woken Release -> sleep: woken Acquire  publishes what the waker says; the waiter's memory is its own again
+//! ```
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::{Mutex, PoisonError};
+
+use lockwright_platform::{Platform, Slot, Spin, Until, Word};
+
+/// Threads asleep, in the order in which they came.
+#[repr(align(64))]
+pub(super) struct Waiters<P: Platform> {
+    /// 1: somebody looks at the queue.
+    guard: P::Word<u32>,
+    /// Never contended: the guard is held.
+    queue: Mutex<VecDeque<Asleep<P>>>,
+}
+
+/// A waiter, on its thread's stack.
+#[repr(align(64))]
+struct Waiter<P: Platform> {
+    /// 0: asleep; else what the waker said, and one.
+    woken: P::Word<u32>,
+}
+
+struct Asleep<P: Platform> {
+    slot: Slot,
+    waiter: *const Waiter<P>,
+}
+
+// SAFETY: the pointer is used by one thread at a time, the one that has the guard and has taken it out of
+// the queue, while the waiter waits for that.
+unsafe impl<P: Platform> Send for Asleep<P> {}
+
+impl<P: Platform> Waiters<P> {
+    pub fn new() -> Self {
+        Waiters { guard: Word::new(0), queue: Mutex::default() }
+    }
+
+    /// With the queue to itself.
+    fn alone<R>(&self, f: impl FnOnce(&mut VecDeque<Asleep<P>>) -> R) -> R {
+        // Ordering: Acquire, [guard]: pairs with the store below; failure Relaxed, hint (tried again)
+        while self.guard.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
+            // Ordering: Relaxed, hint (tried again above)
+            if let Spin::Resched = P::spin_while(&self.guard, 1, 1, Relaxed, Until::CHANGED) {
+                P::yield_now();
+            }
+        }
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = f(&mut queue);
+        drop(queue);
+        // Ordering: Release, [guard]: pairs with the exchange above
+        self.guard.store(0, Release);
+        result
+    }
+
+    /// Sleeps until woken if `stay`, asked with the queue to itself, says so: what the waker says. `None`:
+    /// it did not sleep.
+    pub fn sleep_if(&self, stay: impl FnOnce() -> bool) -> Option<u32> {
+        let me = P::enter()?;
+        let waiter = Waiter { woken: Word::new(0) };
+        let slept = self.alone(|queue| {
+            let stay = stay();
+            if stay {
+                queue.push_back(Asleep { slot: me.slot(), waiter: &raw const waiter });
+            }
+            stay
+        });
+        if !slept {
+            return None;
+        }
+        loop {
+            P::park(&me, None);
+            // Ordering: Acquire, [woken]: pairs with wake_one()
+            let woken = waiter.woken.load(Acquire);
+            if woken > 0 {
+                return Some(woken - 1);
+            }
+        }
+    }
+
+    /// Wakes who has slept longest. `say`, told with the queue to itself whether there is such a thread and
+    /// whether others stay, gives what it is told.
+    pub fn wake_one(&self, say: impl FnOnce(bool, bool) -> u32) {
+        let slot = self.alone(|queue| {
+            let first = queue.pop_front();
+            let said = say(first.is_some(), !queue.is_empty());
+            let Asleep { slot, waiter } = first?;
+            // SAFETY: the waiter stays where it is until it has seen this store.
+            let waiter = unsafe { &*waiter };
+            // Ordering: Release, [woken]: pairs with the load in sleep_if()
+            waiter.woken.store(said + 1, Release);
+            Some(slot)
+        });
+        if let Some(slot) = slot {
+            P::unpark(slot);
+        }
+    }
+}
