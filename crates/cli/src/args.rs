@@ -82,10 +82,10 @@ pub enum Command {
         markdown: bool,
     },
     /// Run locks on a simulated NUMA machine
-    #[command(after_help = crate::sim_args::SIM_HELP)]
-    Sim(Box<crate::sim_args::SimArgs>),
+    #[command(after_help = crate::sim::args::SIM_HELP)]
+    Sim(Box<crate::sim::args::SimArgs>),
     /// List the simulated machines, or show one with the source of every number
-    Machines(crate::sim_args::MachinesArgs),
+    Machines(crate::sim::args::MachinesArgs),
 }
 
 /// What all benchmarks have.

@@ -27,10 +27,8 @@ mod progress;
 mod run;
 mod session;
 mod sim;
-mod sim_args;
 mod torture;
 mod values;
-mod vary;
 mod workload;
 
 use std::process::ExitCode;

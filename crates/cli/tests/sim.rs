@@ -55,8 +55,8 @@ fn machines_are_listed_and_shown_in_the_form_that_is_read() {
 fn every_lock_runs_and_a_run_can_be_repeated() {
     let rwlocks = "fifo,steal,v5.2,handoff,handoff-at-once,wake-all,reader-spin,timed-spin,v5.3,\
                    v5.4,anti-starvation,reader-steal,limit-rspin,v5.11,early-transfer,default";
-    let mutexes =
-        "mutex,mutex-latency,mutex-atomic,mutex-kernel,mutex-2013-before,mutex-2013-after";
+    let mutexes = "mutex,mutex-latency,mutex-atomic,mutex-kernel,mutex-2013-before,mutex-2013-after,\
+                   peer-barging,peer-fair-after-0.5ms";
     let both = format!("{rwlocks},{mutexes}");
     for (workload, locks, ms) in [
         ("rwlock", rwlocks, "4"),
@@ -69,6 +69,10 @@ fn every_lock_runs_and_a_run_can_be_repeated() {
         ("create-private", "default", "4"),
         ("list-shared", "v5.11", "4"),
         ("forks", &both, "4"),
+        ("guest", &both, "4"),
+        ("stall", &both, "4"),
+        ("map", rwlocks, "4"),
+        ("burst", &both, "4"),
     ] {
         let arguments = ["--workload", workload, "--policy", locks, "--ms", ms];
         let value = json(&arguments);
@@ -90,7 +94,7 @@ fn a_sweep_shows_what_it_is_asked_for() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let text = stdout(&output);
     for word in
-        ["20 threads", "v5.11", "transfers/op", "rwsem_", "latency - 20 %", "latency + 20 %"]
+        ["20 threads", "v5.11", "p99.9", "lines from", "rwsem_", "latency - 20 %", "latency + 20 %"]
     {
         assert!(
             text.replace("-20", "- 20").replace("+20", "+ 20").contains(word),
@@ -126,8 +130,17 @@ fn wrong_arguments_are_refused() {
     refused(&mut sweep(&["--readers", "101"]), "--readers");
     refused(&mut sweep(&["--threads", "0"]), "at least 1 thread");
     let unused = ["--workload", "forks", "--sleep-us", "3"];
-    refused(&mut sweep(&unused), "--sleep-us is for --workload rwlock, and has no effect on forks");
-    refused(&mut sweep(&["--locks", "2"]), "--locks is for --workload users and forks");
+    refused(
+        &mut sweep(&unused),
+        "--sleep-us is for --workload rwlock, mutex and stall, and has no effect on forks",
+    );
+    refused(&mut sweep(&["--shards", "2"]), "--shards is for --workload users, forks and map");
+    refused(&mut sweep(&["--outside", "1", "--outside-ns", "1"]), "cannot be used with");
+    refused(&mut sweep(&["--batch", "50"]), "--batch 50: a batch is not longer than --ms, 40");
+    refused(&mut sweep(&["--set", "topology.sockets"]), "expected NAME=VALUE");
+    refused(&mut sweep(&["--set", "topology.sokets=4"]), "there is no number 'topology.sokets'");
+    refused(&mut sweep(&["--set", "latency.far=1"]), "--set: ");
+    refused(&mut sweep(&["--workload", "burst", "--threads", "1"]), "at least 2");
     refused(&mut sweep(&["--blocks", "--dedicated"]), "cannot be used with");
     refused(&mut sweep(&["--home", "8"]), "--home 8: ivybridge-ex-8s has 8 nodes, counted from 0");
     refused(&mut sweep(&["--threads", "20001"]), "at most 20000");
@@ -177,6 +190,57 @@ fn an_interrupted_run_ends() {
     assert!(output.stdout.is_empty(), "{output:?}");
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(error, "lockwright: interrupted; nothing is shown\n");
+}
+
+/// Of ten thousand runs, those that had ended are shown.
+#[test]
+fn an_interrupt_keeps_what_had_ended() {
+    let arguments = ["sim", "-q", "-s", "10000", "--ms", "1", "-t", "8", "--policy", "v5.11"];
+    let output = interrupted(&arguments, Duration::from_millis(1_500));
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    assert!(stdout(&output).contains("8 threads"), "{output:?}");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(error, "lockwright: interrupted; what had ended is shown\n");
+}
+
+/// A line for each lock and number of threads, as wide as its head.
+#[test]
+fn results_come_as_csv() {
+    let arguments = ["--ms", "1", "--workload", "mutex", "--policy", "peer-*", "--csv", "-"];
+    let output = sweep(&arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = stdout(&output);
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    let locks: Vec<_> = lines.iter().map(|line| line[1]).collect();
+    let (barging, fair) = ("peer-barging", "peer-fair-after-0.5ms");
+    assert_eq!(locks, ["lock", barging, fair, barging, fair]);
+    assert!(lines.iter().all(|line| line.len() == lines[0].len()), "{text}");
+}
+
+/// The command that is shown for a published run yields the figure of that run.
+#[test]
+fn a_published_run_can_be_repeated() {
+    let table = ["sim", "published", "osq-fxmark-64", "--quick"];
+    let commands = lockwright(&table).arg("--commands").output().unwrap();
+    let command = stdout(&commands);
+    let words = command.lines().last().unwrap().strip_prefix("lockwright ").unwrap();
+    let words: Vec<&str> = words.split(' ').chain(["--seeds", "1"]).collect();
+    let json = |command: &mut Command| -> serde_json::Value {
+        let output = command.args(["--quiet", "--json", "-"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let again = json(&mut lockwright(&words));
+    let published = json(&mut lockwright(&table));
+    let cell = &published["tables"][0]["cells"][0];
+    assert_eq!(cell["simulated"], again["variants"][0]["results"][0]["kops"]);
+}
+
+/// What was fitted is told by the program that judges.
+#[test]
+fn the_choices_are_shown() {
+    let output = lockwright(&["sim", "published", "--choices"]).output().unwrap();
+    assert!(stdout(&output).contains("otherwise"), "{output:?}");
 }
 
 /// A report that cannot be written costs its file, not the table.

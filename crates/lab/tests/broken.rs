@@ -3,10 +3,12 @@
 
 use std::time::Duration;
 
-use lockwright_lab::sim::job::{self, Job};
+use lockwright_lab::sim::job::{Job, simulate};
+use lockwright_lab::sim::window::Length;
 use lockwright_lab::sim::workload::Workload;
 use lockwright_sim::{Machine, Placement};
 use lockwright_workloads::mutex_bench::NoLock;
+use lockwright_workloads::rw_bench::{AsRwLock, Mix};
 
 fn complaint_about_no_lock(workload: Workload) -> String {
     let machine = Machine::built_in().into_iter().find(|m| m.name == "epyc-7551-2s").unwrap();
@@ -19,20 +21,21 @@ fn complaint_about_no_lock(workload: Workload) -> String {
         workload,
         kernel: true,
         threads: 4,
-        warmup: time,
-        time,
+        length: Length::fixed(time, time),
         seed: 1,
         stop: || false,
     };
-    let complaint = job::mutex::<NoLock, false>(&job).unwrap_err().to_string();
-    assert!(complaint.starts_with("the lock let two threads in: "), "{complaint}");
+    let complaint = simulate::<AsRwLock<NoLock>, false>(&job).unwrap_err().to_string();
+    assert!(complaint.starts_with("the lock let others in beside a writer: "), "{complaint}");
     complaint
 }
 
 #[test]
 fn sections_of_no_lock_lose_updates() {
-    let complaint = complaint_about_no_lock(Workload::Mutex { load: 10, outside: 10 });
-    assert!(!complaint.contains(" 0 lost updates"), "{complaint}");
+    let mix = Mix::Drawn;
+    let workload = Workload::Rw { readers_percent: 0, mix, load: 10, outside: 10, sleep_ns: 0 };
+    let complaint = complaint_about_no_lock(workload);
+    assert!(!complaint.contains(" 0 lost writes"), "{complaint}");
 }
 
 #[test]

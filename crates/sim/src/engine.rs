@@ -174,6 +174,10 @@ pub(crate) struct Engine {
     pub one_line: Option<usize>,
     /// See [`Setup`](crate::Setup).
     pub stop: fn() -> bool,
+    /// Likewise.
+    pub patience: Option<u64>,
+    /// How many operations there had been when a loop got on last, and when that was.
+    got_on: (u64, Ps),
     pub rng: fastrand::Rng,
     pub threads: Vec<Thread>,
     /// What each of them polls.
@@ -204,8 +208,7 @@ pub(crate) struct Engine {
     audited: Ps,
     pub wakes: u64,
     /// Of the threads that have ended: voluntary and involuntary switches, processor time.
-    pub switches: (u64, u64),
-    pub ran: Ps,
+    ended: (u64, u64, Ps),
     /// What threads are to run that have been spawned, until they do.
     pub bodies: HashMap<u16, Box<dyn FnOnce()>>,
     /// Numbers of threads that have ended.
@@ -249,6 +252,8 @@ impl Engine {
             lines,
             one_line: None,
             stop: || false,
+            patience: None,
+            got_on: (0, 0),
             rng,
             threads: Vec::new(),
             turns: Vec::new(),
@@ -271,8 +276,7 @@ impl Engine {
             audit_at: AUDIT,
             audited: Ps::MAX,
             wakes: 0,
-            switches: (0, 0),
-            ran: 0,
+            ended: (0, 0, 0),
             bodies: HashMap::new(),
             free: Vec::new(),
             done: 0,
@@ -433,6 +437,13 @@ impl Engine {
                 if (self.stop)() {
                     return Err("interrupted".to_owned());
                 }
+                let idle = self.acts - self.got_on.0;
+                if self.patience.is_some_and(|patience| idle > patience) {
+                    let (ms, waiters) =
+                        ((self.now - self.got_on.1) / 1_000_000_000, self.waiters());
+                    let what = format!("no section ended in {idle} operations, {ms} ms");
+                    return Err(format!("it stands still: {what}: {waiters}"));
+                }
                 if std::mem::replace(&mut self.audited, self.now) == self.now {
                     return Err(format!("the clock stands still: {}", self.waiters()));
                 }
@@ -481,6 +492,22 @@ impl Engine {
                 _ => {}
             }
         }
+    }
+
+    /// A loop got on.
+    pub fn got_on(&mut self) {
+        self.got_on = (self.acts, self.now);
+    }
+
+    /// Voluntary and involuntary switches and processor time of all threads.
+    pub fn spent(&self) -> (u64, u64, Ps) {
+        let mut sum = self.ended;
+        for t in self.threads.iter().filter(|t| t.state != State::Done) {
+            let runs = matches!(t.state, State::Running | State::Spinning);
+            let now = if runs { self.now - t.since } else { 0 };
+            sum = (sum.0 + t.voluntary, sum.1 + t.involuntary, sum.2 + t.ran + now);
+        }
+        sum
     }
 
     /// Time that CPUs were idle, in all, and while as many threads slept until woken.

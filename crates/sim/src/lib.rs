@@ -60,6 +60,9 @@ pub struct Setup {
     pub one_line: Option<usize>,
     /// Asked every 16,384 operations; true: the run ends, as stuck.
     pub stop: fn() -> bool,
+    /// After so many operations of threads without a [`turn`] of any loop the run ends, as stuck: what a
+    /// storm in which nobody gets on looks like, long before `limit`.
+    pub patience: Option<u64>,
 }
 
 impl Default for Setup {
@@ -73,6 +76,7 @@ impl Default for Setup {
             limit: Duration::from_secs(10),
             one_line: None,
             stop: || false,
+            patience: None,
         }
     }
 }
@@ -140,17 +144,29 @@ pub fn cpu_time() -> u64 {
     platform::with(|engine| engine.cpu_time() / 1_000)
 }
 
-/// A turn of a workload's loop: the machine's `core.turn`, and now and then `core.hitch` more.
+/// A turn of a workload's loop: the machine's `core.turn`, and now and then `core.hitch` more; the simulated
+/// time afterwards, in nanoseconds. The loop gets on: see [`Setup::patience`].
 ///
 /// # Panics
 ///
 /// Outside of a simulated thread.
-pub fn turn() {
+pub fn turn() -> u64 {
     platform::step(|engine| {
         let time = engine.about(engine.layout.turn);
         let hitch = engine.hitch();
+        engine.got_on();
         engine.spend(time + hitch)
     });
+    clock()
+}
+
+/// What the simulation has yielded so far.
+///
+/// # Panics
+///
+/// Outside of a simulated thread.
+pub fn so_far() -> Outcome {
+    platform::with(Outcome::of)
 }
 
 /// Starts one more thread, as fork does: on the CPU that has the fewest, behind those that wait there.
@@ -205,6 +221,7 @@ pub fn run(
     engine.lines.home = setup.home;
     engine.one_line = setup.one_line;
     engine.stop = setup.stop;
+    engine.patience = setup.patience;
     for id in 0..threads.len() {
         // Nobody starts in step.
         let at = engine.rng.u64(0..500_000);
@@ -212,21 +229,28 @@ pub fn run(
     }
     let (result, mut engine) = platform::install(engine, || drive(threads));
     result?;
-    let (idle, idle_contended) = engine.idle();
-    let time = |ps: u64| Duration::from_nanos(ps / 1_000);
-    Ok(Outcome {
-        time: time(engine.now),
-        counters: engine.counters,
-        traffic: engine.lines.traffic.clone(),
-        voluntary_switches: engine.switches.0,
-        involuntary_switches: engine.switches.1,
-        wakes: engine.wakes,
-        cpu_time: time(engine.ran),
-        idle: time(idle),
-        idle_contended: time(idle_contended),
-        trace: engine.hash,
-        events: engine.handled,
-    })
+    Ok(Outcome::of(&mut engine))
+}
+
+impl Outcome {
+    fn of(engine: &mut Engine) -> Self {
+        let (idle, idle_contended) = engine.idle();
+        let (voluntary_switches, involuntary_switches, ran) = engine.spent();
+        let time = |ps: u64| Duration::from_nanos(ps / 1_000);
+        Outcome {
+            time: time(engine.now),
+            counters: engine.counters,
+            traffic: engine.lines.traffic.clone(),
+            voluntary_switches,
+            involuntary_switches,
+            wakes: engine.wakes,
+            cpu_time: time(ran),
+            idle: time(idle),
+            idle_contended: time(idle_contended),
+            trace: engine.hash,
+            events: engine.handled,
+        }
+    }
 }
 
 fn drive(threads: Vec<Box<dyn FnOnce()>>) -> Result<(), Failure> {

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::time::Duration;
 
 use lockwright_platform::{Platform, Spin, Until, Word, Work};
-use lockwright_sim::{Machine, Outcome, Placement, Setup, Sim, clock, run};
+use lockwright_sim::{Machine, Outcome, Placement, Setup, Sim, clock, run, turn};
 
 use support::{SETUP, W64, line, machine, steady, threads};
 
@@ -274,6 +274,29 @@ fn a_run_ends_when_it_is_told_to() {
     let setup = Setup { stop: || true, ..SETUP };
     let stopped = run(&machine("skylake-2s"), setup, threads(vec![Box::new(body)])).unwrap_err();
     assert_eq!(stopped.to_string(), "interrupted");
+}
+
+/// Two threads that keep each other from getting on are found out long before the limit.
+#[test]
+fn a_run_in_which_nobody_gets_on_is_noticed() {
+    let word = line(0);
+    let body = |own: u64| -> Box<dyn FnOnce()> {
+        let word = Rc::clone(&word);
+        Box::new(move || {
+            for _ in 0..10 {
+                word.0.fetch_add(1, AcqRel);
+                turn();
+            }
+            // Each waits for the other's mark, and writes over it.
+            while word.0.swap(own, AcqRel) != 3 {}
+        })
+    };
+    let limit = Duration::from_secs(1_000_000);
+    let setup = Setup { patience: Some(100_000), limit, ..SETUP };
+    let stuck = run(&machine("skylake-2s"), setup, threads(vec![body(1), body(2)])).unwrap_err();
+    let why = stuck.to_string();
+    assert!(why.starts_with("it stands still: no section ended in 1"), "{why}");
+    assert!(why.contains("thread 1 on CPU 1 is Running"), "{why}");
 }
 
 /// No limit in simulated time ends a run in which nothing takes time.

@@ -13,7 +13,7 @@ use lockwright_platform::Platform;
 use lockwright_sim::{Sim, cpu_time, spawn};
 use serde::Serialize;
 
-use super::tally::{SlowShare, Tally};
+use super::window::{Tally, note};
 
 /// What a user does between two forks, and each of its children. Times are means; each is between half and
 /// one and a half of it.
@@ -35,7 +35,6 @@ pub struct Turn {
 pub(super) struct User<S> {
     pub turn: Turn,
     pub tally: Tally,
-    pub slow: Rc<SlowShare>,
     /// Runs a section under the lock of this number for so many nanoseconds; returns the processor time
     /// that the thread had had when it got the lock.
     pub section: S,
@@ -69,15 +68,15 @@ impl<S: Fn(usize, u32) -> u64 + 'static> User<S> {
         let mut around = |ns: u32| rng.u32(ns / 2..=ns / 2 + ns);
         let begun = cpu_time();
         Sim::relax(around(work_ns));
-        self.slow.add(0, cpu_time() - begun);
+        note(0, cpu_time() - begun);
         for lock in (0..locks).flat_map(|lock| (0..sections).map(move |_| lock)) {
             let begun = cpu_time();
             Sim::relax(around(outside_ns));
             let asked = cpu_time();
             let got = (self.section)(lock as usize, around(inside_ns));
-            self.slow.add(got - asked, cpu_time() - begun);
+            note(got - asked, cpu_time() - begun);
             self.done.set(self.done.get() + 1);
-            if self.tally.over(self.done.get()) {
+            if self.tally.over() {
                 return true;
             }
         }

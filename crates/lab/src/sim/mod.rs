@@ -1,15 +1,16 @@
 //! The laboratory on a simulated machine: which lock, what it is put through, what came out, and
 //! the published results it is held against.
 
-mod aim7;
 pub mod batch;
+mod bodies;
+pub mod estimate;
 pub mod forks;
+mod held;
 pub mod host;
 pub mod job;
 pub mod published;
 pub mod report;
-mod sheet;
+pub mod sample;
 pub mod subjects;
-mod tables;
-mod tally;
+pub mod window;
 pub mod workload;

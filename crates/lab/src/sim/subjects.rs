@@ -1,12 +1,18 @@
 //! The locks that can be put on a simulated machine: the same source as natively.
 
+use std::sync::atomic::AtomicU64;
+
 use lockwright_locks::count_mutex::{AfterX86, Before, CountMutex};
 use lockwright_locks::mutex::{self, RawMutex};
 use lockwright_locks::rwsem::{RawRwLock, policy};
+use lockwright_locks::seqcount::SeqCount;
+use lockwright_peers::model::{Barging, FairAfter};
 use lockwright_sim::{Failure, Sim};
 use lockwright_workloads::on::On;
+use lockwright_workloads::rw_bench::{AsRwLock, BenchRwLock};
 
-use super::job::{self, Job, SimSample};
+use super::job::{Job, simulate};
+use super::sample::SimSample;
 
 /// A lock under one policy.
 #[derive(Clone, Copy)]
@@ -15,18 +21,29 @@ pub struct SimSubject {
     pub name: &'static str,
     /// One line on what it is.
     pub about: &'static str,
-    /// A reader-writer lock, not a mutex.
-    pub rwlock: bool,
+    /// What it is.
+    pub kind: Kind,
     /// Carries a run out.
     pub run: fn(&Job) -> Result<SimSample, Failure>,
+}
+
+/// What a lock is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A reader-writer lock.
+    RwLock,
+    /// A mutex.
+    Mutex,
+    /// Readers without a lock, for workloads of reads only.
+    Readers,
 }
 
 const fn rw<W: policy::Policy + Send + Sync, const ONE_LINE: bool>() -> SimSubject {
     SimSubject {
         name: W::NAME,
         about: W::STAGE,
-        rwlock: true,
-        run: job::rw::<On<RawRwLock<Sim, W>>, ONE_LINE>,
+        kind: Kind::RwLock,
+        run: simulate::<On<RawRwLock<Sim, W>>, ONE_LINE>,
     }
 }
 
@@ -39,7 +56,8 @@ const fn mutex<W: mutex::Policy + Send + Sync, const ONE_LINE: bool>(
     name: &'static str,
     about: &'static str,
 ) -> SimSubject {
-    SimSubject { name, about, rwlock: false, run: job::mutex::<On<RawMutex<Sim, W>>, ONE_LINE> }
+    let run = simulate::<AsRwLock<On<RawMutex<Sim, W>>>, ONE_LINE>;
+    SimSubject { name, about, kind: Kind::Mutex, run }
 }
 
 /// The hand-off stage with the request at the first wake-up: what the series warns of.
@@ -50,6 +68,31 @@ impl policy::Policy for HandoffAtOnce {
     const STAGE: &'static str = "handoff, with the request at the first wake-up";
     const SWITCHES: policy::Switches =
         policy::Switches { handoff_ns: 0, ..<policy::Handoff as policy::Policy>::SWITCHES };
+}
+
+/// Reads of a sequence counter. Writers do not exclude each other here: there must be none.
+#[repr(align(64))]
+struct Sequence {
+    count: SeqCount<Sim>,
+    counter: AtomicU64,
+}
+
+impl BenchRwLock for Sequence {
+    fn new() -> Self {
+        Sequence { count: SeqCount::new(), counter: AtomicU64::new(0) }
+    }
+
+    fn read<T>(&self, section: impl FnOnce(&AtomicU64) -> T) -> T {
+        let start = self.count.begin();
+        let result = section(&self.counter);
+        // Nobody writes: no section is ever broken.
+        let _ = start.map(|start| self.count.retry(start));
+        result
+    }
+
+    fn write<T>(&self, section: impl FnOnce(&AtomicU64) -> T) -> T {
+        self.count.write(|_| section(&self.counter))
+    }
 }
 
 /// All of them.
@@ -73,8 +116,8 @@ pub static SUBJECTS: &[SimSubject] = &[
     SimSubject {
         name: "seqcount",
         about: "readers of a sequence counter; 100 % reads only",
-        rwlock: true,
-        run: job::seqcount,
+        kind: Kind::Readers,
+        run: simulate::<Sequence, false>,
     },
     mutex::<mutex::Slice, false>("mutex", "the product mutex, default policy"),
     mutex::<mutex::Latency, false>("mutex-latency", "the product mutex, short longest wait"),
@@ -83,14 +126,26 @@ pub static SUBJECTS: &[SimSubject] = &[
     SimSubject {
         name: "mutex-2013-before",
         about: "the count-word mutex without tests before its exchanges",
-        rwlock: false,
-        run: job::mutex::<On<CountMutex<Sim, Before>>, false>,
+        kind: Kind::Mutex,
+        run: simulate::<AsRwLock<On<CountMutex<Sim, Before>>>, false>,
     },
     SimSubject {
         name: "mutex-2013-after",
         about: "the count-word mutex with tests before its exchanges",
-        rwlock: false,
-        run: job::mutex::<On<CountMutex<Sim, AfterX86>>, false>,
+        kind: Kind::Mutex,
+        run: simulate::<AsRwLock<On<CountMutex<Sim, AfterX86>>>, false>,
+    },
+    SimSubject {
+        name: "peer-barging",
+        about: "what std's mutex does: spins a little, sleeps, competes when woken",
+        kind: Kind::Mutex,
+        run: simulate::<AsRwLock<Barging<Sim>>, false>,
+    },
+    SimSubject {
+        name: "peer-fair-after-0.5ms",
+        about: "what parking_lot's mutex does: the same, but hands over after half a millisecond on average",
+        kind: Kind::Mutex,
+        run: simulate::<AsRwLock<FairAfter<Sim>>, false>,
     },
 ];
 

@@ -1,6 +1,7 @@
 //! What the threads of a simulated run do.
 
 use lockwright_workloads::directory::Pattern;
+use lockwright_workloads::patterns::{BurstSpec, GuestSpec, MapSpec, SectionsSpec, Stall};
 use lockwright_workloads::rw_bench::Mix;
 use serde::Serialize;
 
@@ -24,16 +25,9 @@ pub enum Workload {
         /// Nanoseconds of sleep inside.
         sleep_ns: u64,
     },
-    /// The mutex benchmark's loop; see [`mutex_bench`](lockwright_workloads::mutex_bench).
-    Mutex {
-        /// PAUSEs inside.
-        load: u32,
-        /// PAUSEs outside.
-        outside: u32,
-    },
-    /// The kernel's locktorture; see `lockwright_workloads`.
+    /// The kernel's locktorture; see [`locktorture`](lockwright_workloads::locktorture).
     Torture {
-        /// Milliseconds, a fifth of the rare long hold.
+        /// Milliseconds, a fifth of the rare long hold; 0: there is none.
         long_hold_ms: u32,
         /// Nanoseconds outside.
         outside_ns: u32,
@@ -62,6 +56,44 @@ pub enum Workload {
     },
     /// Users that work and fork (locks of writers); see `forks`.
     Forks(Turn),
+    /// A guest among hogs, as of `bench patterns`; of as many threads as the run has.
+    Guest {
+        /// Nanoseconds from one visit of the guest to the next.
+        every_ns: u64,
+        /// PAUSEs in each section.
+        load: u32,
+        /// Hogs write; else they read.
+        hogs_write: bool,
+        /// The guest writes; else it reads.
+        guest_writes: bool,
+    },
+    /// Sections whose holders stall now and then, likewise.
+    Stall {
+        /// PAUSEs in each section.
+        load: u32,
+        /// PAUSEs outside.
+        outside: u32,
+        /// One holder in so many sleeps.
+        every: u32,
+        /// Nanoseconds that it sleeps.
+        sleep_ns: u64,
+    },
+    /// A map of shards, likewise.
+    Map {
+        /// Shards.
+        shards: usize,
+        /// Percentage of reads.
+        readers_percent: u32,
+        /// PAUSEs outside.
+        outside: u32,
+    },
+    /// All threads want the lock at once, then nobody does, likewise.
+    Burst {
+        /// PAUSEs in each section.
+        load: u32,
+        /// Nanoseconds between two bursts.
+        quiet_ns: u64,
+    },
 }
 
 impl Workload {
@@ -74,14 +106,50 @@ impl Workload {
     /// from the rate of its 20 threads before readers spun, 5.5 M a second. The time to map is assumed.
     pub const PAGE_FAULT1: Workload =
         Workload::PageFault { faults: 32_768, fault_ns: 1_170, map_ns: 4_000, zap_ns: 140 };
-}
 
-/// Whether the workload is one for reader-writer locks, or else for mutexes.
-pub fn takes(workload: &Workload, rwlock: bool) -> bool {
-    match workload {
-        Workload::Rw { .. } | Workload::PageFault { .. } | Workload::Directory { .. } => rwlock,
-        Workload::Mutex { .. } | Workload::Torture { .. } => !rwlock,
-        Workload::Forks(_) => true,
+    /// What its two kinds of operations are called, in tables.
+    pub fn roles(&self) -> [&'static str; 2] {
+        match self {
+            Workload::Guest { .. } => ["guest", "hogs"],
+            _ => ["reads", "writes"],
+        }
+    }
+
+    /// It has readers, and so takes reader-writer locks only.
+    pub fn reads(&self) -> bool {
+        match *self {
+            Workload::Rw { readers_percent, .. } | Workload::Map { readers_percent, .. } => {
+                readers_percent > 0
+            }
+            Workload::Guest { hogs_write, guest_writes, .. } => !hogs_write || !guest_writes,
+            Workload::PageFault { .. } => true,
+            Workload::Directory { pattern, .. } => pattern == Pattern::SharedRead,
+            _ => false,
+        }
+    }
+
+    /// The spec of `bench patterns` for so many threads.
+    pub(super) fn guest(self, threads: usize) -> Option<GuestSpec> {
+        let Workload::Guest { every_ns, load, hogs_write, guest_writes } = self else {
+            return None;
+        };
+        Some(GuestSpec { hogs: threads - 1, every_ns, load, hogs_write, guest_writes })
+    }
+
+    pub(super) fn stall(self, threads: usize) -> Option<SectionsSpec> {
+        let Workload::Stall { load, outside, every, sleep_ns } = self else { return None };
+        let stall = Some(Stall::Sleep { every, ns: sleep_ns });
+        Some(SectionsSpec { threads, load, outside, burst: 1, stall })
+    }
+
+    pub(super) fn map(self, threads: usize) -> Option<MapSpec> {
+        let Workload::Map { shards, readers_percent, outside } = self else { return None };
+        Some(MapSpec { threads, shards, reads_percent: readers_percent, outside })
+    }
+
+    pub(super) fn burst(self, threads: usize) -> Option<BurstSpec> {
+        let Workload::Burst { load, quiet_ns } = self else { return None };
+        Some(BurstSpec { threads, load, quiet_ns })
     }
 }
 

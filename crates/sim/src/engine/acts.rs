@@ -257,9 +257,9 @@ impl Engine {
         self.done += 1;
         self.leave_cpu(me);
         let t = &self.threads[usize::from(me)];
-        self.switches.0 += t.voluntary;
-        self.switches.1 += t.involuntary;
-        self.ran += t.ran;
+        self.ended.0 += t.voluntary;
+        self.ended.1 += t.involuntary;
+        self.ended.2 += t.ran;
         self.free.push(me);
     }
 

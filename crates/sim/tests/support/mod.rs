@@ -40,6 +40,7 @@ pub const SETUP: Setup = Setup {
     limit: Duration::from_secs(10),
     one_line: None,
     stop: || false,
+    patience: None,
 };
 
 pub fn threads(bodies: Vec<Box<dyn FnOnce()>>) -> Vec<Box<dyn FnOnce()>> {

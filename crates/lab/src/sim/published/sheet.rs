@@ -1,14 +1,18 @@
 //! What a published table takes: its rows, the runs that are to yield its figures, and how a figure is
 //! read off them.
 
-use super::batch::{Result, Task};
-use super::job::SimSample;
+use std::time::Duration;
+
+use super::super::batch::Task;
+use super::settle::{Cell, Known, Settled};
 
 /// How a column's figure follows from runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Figure {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Metric {
     /// Thousand acquisitions a second.
     Kops,
+    /// The same as a multiple of so many.
+    KopsOver(f64),
     /// Operations of the mean reader in so many seconds.
     ReaderMean(u32),
     /// Operations of the mean writer in so many seconds.
@@ -26,65 +30,64 @@ pub(super) enum Figure {
     Busy,
 }
 
-impl Figure {
-    pub fn of(self, result: &Result, first: &Result) -> f64 {
-        let seconds = |s: u32, result: &Result, writer: bool| {
-            let role = |sample: &SimSample| {
-                let role = if writer { sample.writers } else { sample.readers };
-                role.mean
-            };
-            // The counted time follows from rate and operations.
-            let ops: f64 = result.mean(|s| {
-                s.readers.mean * s.readers.threads as f64
-                    + s.writers.mean * s.writers.threads as f64
-            });
-            let time = ops / (result.kops * 1e3);
-            result.mean(role) / time * f64::from(s)
-        };
+impl Metric {
+    pub fn of(self, threads: usize, runs: &Settled, first: &Settled) -> Known {
+        let times = |known: Known, factor: f64| Known { value: known.value * factor, ..known };
         match self {
-            Figure::Kops => result.kops,
-            Figure::ReaderMean(s) => seconds(s, result, false),
-            Figure::WriterMean(s) => seconds(s, result, true),
-            Figure::Torture => {
-                let long = 2.5e-6 / result.threads as f64;
-                60.0 / (1.0 / (result.kops * 1e3) + long)
+            Metric::Kops => runs.figure(|batch| batch.kops),
+            Metric::KopsOver(base) => times(runs.figure(|batch| batch.kops), 1.0 / base),
+            Metric::ReaderMean(s) => times(runs.figure(|batch| batch.of_role[0]), f64::from(s)),
+            Metric::WriterMean(s) => times(runs.figure(|batch| batch.of_role[1]), f64::from(s)),
+            Metric::Torture => {
+                let rate = runs.figure(|batch| batch.kops);
+                let long = 2.5e-6 / threads as f64;
+                Known { value: 60.0 / (1.0 / (rate.value * 1e3) + long), ..rate }
             }
-            Figure::Ratio => result.kops / first.kops,
-            Figure::Slow => 100.0 * result.mean(|s| s.slow.unwrap_or(f64::NAN)),
-            Figure::Switches => result.mean(|s| s.switches.0) / first.mean(|s| s.switches.0),
-            Figure::Busy => (1.0 - result.mean(|s| s.idle)) / (1.0 - first.mean(|s| s.idle)),
+            Metric::Ratio => runs.figure(|batch| batch.kops).over(first.figure(|batch| batch.kops)),
+            Metric::Slow => runs.figure(|batch| batch.slow),
+            Metric::Switches => {
+                runs.figure(|batch| batch.switches).over(first.figure(|batch| batch.switches))
+            }
+            Metric::Busy => {
+                runs.figure(|batch| 1.0 - batch.idle).over(first.figure(|batch| 1.0 - batch.idle))
+            }
         }
     }
 }
 
 /// One published figure and the run that is to yield it.
-pub(super) struct Plan {
+pub(super) struct Point {
     pub row: String,
     pub column: &'static str,
     pub published: f64,
-    pub figure: Figure,
+    pub metric: Metric,
     /// Index of the run in its sheet.
-    pub task: usize,
+    pub run: usize,
     /// Of the run that ratios refer to.
     pub first: usize,
+    /// Why it stands out of every error: something was fitted to it, or it shows another way.
+    pub aside: Option<&'static str>,
 }
+
+/// Something was fitted to the cell.
+pub(super) const FITTED: Option<&str> = Some("fitted");
 
 /// The runs that a table takes, each once, and what is read off them.
 #[derive(Default)]
 pub(super) struct Sheet {
-    pub tasks: Vec<Task>,
-    pub plans: Vec<Plan>,
+    pub runs: Vec<Cell>,
+    pub points: Vec<Point>,
 }
 
 impl Sheet {
-    pub fn run(&mut self, task: Task) -> usize {
-        self.tasks.push(task);
-        self.tasks.len() - 1
+    pub fn run(&mut self, task: Task, took: Duration) -> usize {
+        self.runs.push(Cell { task, took });
+        self.runs.len() - 1
     }
 
-    /// The sheet with each of its runs changed, if only in how long it takes.
-    pub fn with(mut self, change: impl FnMut(&mut Task)) -> Self {
-        self.tasks.iter_mut().for_each(change);
+    /// Marks the cells that something was fitted to.
+    pub fn fitted_to(mut self, cells: impl Fn(&Point) -> bool) -> Self {
+        self.points.iter_mut().filter(|point| cells(point)).for_each(|point| point.aside = FITTED);
         self
     }
 }

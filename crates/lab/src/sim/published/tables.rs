@@ -6,13 +6,15 @@ use lockwright_sim::{Machine, Placement};
 use lockwright_workloads::directory::Pattern;
 use lockwright_workloads::rw_bench::Mix;
 
+use super::super::batch::Task;
+use super::super::forks::Turn;
+use super::super::job::Job;
+use super::super::subjects::{SimSubject, subject};
+use super::super::window::Length;
+use super::super::workload::Workload;
 use super::aim7;
-use super::batch::Task;
-use super::forks::Turn;
-use super::job::Job;
-use super::sheet::{Figure, Plan, Rows, Sheet};
-use super::subjects::{SimSubject, subject};
-use super::workload::Workload;
+use super::settle::{Effort, length};
+use super::sheet::{FITTED, Metric, Point, Rows, Sheet};
 
 /// A published table.
 pub(super) struct Source {
@@ -20,56 +22,65 @@ pub(super) struct Source {
     pub csv: &'static str,
     /// What stands for the machine and the program that were measured, and what is assumed.
     pub about: &'static str,
-    pub plans: fn(&Rows, bool) -> Sheet,
+    pub sheet: fn(&Rows, Effort) -> Sheet,
 }
 
 pub(super) fn machine(name: &str) -> Machine {
-    Machine::built_in().into_iter().find(|machine| machine.name == name).expect("built in")
+    Machine::named(name).expect("built in")
 }
 
 fn lock(name: &str) -> &'static SimSubject {
     subject(name).expect("a lock of this project")
 }
 
+/// Where threads begin, and whether they stay there.
+type Where = (Placement, bool);
+
+/// A CPU for each, in the order of their numbers.
+const BOUND: Where = (Placement::Numbered, true);
+
 pub(super) fn task(
     lock_name: &str,
     machine: &Machine,
-    placement: Placement,
+    (placement, bound): Where,
     workload: Workload,
     threads: usize,
-    ms: u64,
+    length: Length,
 ) -> Task {
-    let time = Duration::from_millis(ms);
     let job = Job {
         machine: machine.clone(),
         placement,
-        bound: placement != Placement::Spread,
+        bound,
         home: None,
         workload,
         kernel: true,
         threads,
-        warmup: time / 2,
-        time,
+        length,
         seed: 0,
         stop: || false,
     };
-    Task { subject: lock(lock_name), job, seeds_times: 1 }
+    Task { subject: lock(lock_name), job }
 }
 
-/// Sections of Long's threads before they begin again with reads: see docs/simulator.md.
+/// How long published runs took, as far as it is known: those of the 2019 series 5 s, later ones of the same
+/// benchmark 10 or 15; AIM7, locktorture and will-it-scale minutes. No run is simulated for longer.
+pub(super) const TOOK: Duration = Duration::from_secs(5);
+
+/// Sections of Long's threads before they begin again with reads.
 const BLOCKS: Mix = Mix::Blocks(50);
 
 /// PAUSEs between a thread's sections. What the benchmark does there is not published; one PAUSE and next to
-/// nothing else goes with its rates by one thread: see docs/simulator.md.
+/// nothing else goes with its rates by one thread.
 const OUTSIDE: u32 = 1;
-
-/// Warm-up under the lightest load, in times of the run. There is a plateau to lose, and one that is lost for
-/// good is lost by then: the published runs took seconds.
-const PLATEAU: u32 = 8;
 
 /// Half of all sections are reads.
 fn halves(load: u32, mix: Mix) -> Workload {
     Workload::Rw { readers_percent: 50, mix, load, outside: OUTSIDE, sleep_ns: 0 }
+}
+
+/// Batches in which a hand-off after 4 ms happens several times.
+fn micro(effort: Effort) -> Length {
+    length(Duration::from_millis(25), TOOK, effort)
 }
 
 /// One column per policy, one row per number of threads.
@@ -79,8 +90,8 @@ fn by_policy(
     columns: &[(&'static str, &str)],
     workload: impl Fn(usize) -> Workload,
     label: impl Fn(usize) -> String,
-    figure: Figure,
-    ms: u64,
+    metric: Metric,
+    length: Length,
 ) -> Sheet {
     let machine = machine(machine_name);
     let mut sheet = Sheet::default();
@@ -90,45 +101,37 @@ fn by_policy(
         let mut first = None;
         for &(column, policy) in columns {
             let Some(published) = rows.number(row, column) else { continue };
-            let task = task(policy, &machine, Placement::Numbered, workload(row), threads, ms);
-            let task = sheet.run(task);
+            let task = task(policy, &machine, BOUND, workload(row), threads, length);
+            let run = sheet.run(task, TOOK);
             let is_first = first.is_none();
-            let first = *first.get_or_insert(task);
-            let relative = figure == Figure::Ratio;
+            let first = *first.get_or_insert(run);
+            let relative = metric == Metric::Ratio;
             if relative && is_first {
                 continue;
             }
             let published = if relative { published / base.unwrap_or(1.0) } else { published };
-            sheet.plans.push(Plan { row: label(row), column, published, figure, task, first });
+            let (row, aside) = (label(row), None);
+            sheet.points.push(Point { row, column, published, metric, run, first, aside });
         }
     }
     sheet
-}
-
-pub(super) fn ms(quick: bool, full: u64) -> u64 {
-    if quick { full / 5 } else { full }
 }
 
 fn threads_of(rows: &Rows) -> impl Fn(usize) -> String {
     |row| format!("{} threads", rows.text(row, "threads"))
 }
 
-fn ivybridge(rows: &Rows, quick: bool) -> Sheet {
+fn ivybridge(rows: &Rows, effort: Effort) -> Sheet {
     let columns = [
         ("before_readers_spin", "wake-all"),
         ("readers_spin_on_writer", "reader-spin"),
         ("time_based_spinning", "timed-spin"),
     ];
     let (workload, label) = (|_| halves(1, BLOCKS), threads_of(rows));
-    by_policy(rows, "ivybridge-ex-8s", &columns, workload, label, Figure::Kops, ms(quick, 150))
-        .with(|task| {
-            // Right behind the plateau's end it is lost by chance, once in a second or less.
-            let late = task.subject.name == "timed-spin" && task.job.threads == 64;
-            task.job.warmup = if late { 20 } else { PLATEAU } * task.job.time;
-        })
+    by_policy(rows, "ivybridge-ex-8s", &columns, workload, label, Metric::Kops, micro(effort))
 }
 
-fn cascadelake(rows: &Rows, quick: bool) -> Sheet {
+fn cascadelake(rows: &Rows, effort: Effort) -> Sheet {
     let columns = [
         ("vanilla", "v5.4"),
         ("before", "reader-steal"),
@@ -138,38 +141,18 @@ fn cascadelake(rows: &Rows, quick: bool) -> Sheet {
     let load = |row| rows.number(row, "cs_load").expect("a load") as u32;
     let label = |row| format!("load {}, {} threads", load(row), rows.text(row, "threads"));
     let workload = |row| halves(load(row), BLOCKS);
-    let sheet =
-        by_policy(rows, "cascadelake-2s", &columns, workload, label, Figure::Kops, ms(quick, 50));
-    sheet.with(|task| {
-        let job = &mut task.job;
-        // Under the greater load many threads take a tenth of a second to settle, and some seeds of readers
-        // that spin longer.
-        let unsettled = !quick && task.subject.name == "v5.4" && job.threads >= 32;
-        let (warmup, seeds) = if job.workload == halves(1, BLOCKS) {
-            (PLATEAU, 1)
-        } else if unsettled {
-            (6, 3)
-        } else {
-            (2, 1)
-        };
-        job.warmup = warmup * job.time;
-        task.seeds_times = seeds;
-    })
+    by_policy(rows, "cascadelake-2s", &columns, workload, label, Metric::Kops, micro(effort))
+        // What a PAUSE takes.
+        .fitted_to(|point| point.row == "load 20, 2 threads")
 }
 
-fn adaptive(rows: &Rows, quick: bool) -> Sheet {
+fn adaptive(rows: &Rows, effort: Effort) -> Sheet {
     let columns = [("pre_patch", "timed-spin"), ("post_patch", "v5.3")];
     let (workload, label) = (|_| halves(1, BLOCKS), threads_of(rows));
-    by_policy(rows, "skylake-2s", &columns, workload, label, Figure::Kops, ms(quick, 50)).with(
-        |task| {
-            task.job.warmup = PLATEAU * task.job.time;
-            // Whether a plateau of `timed-spin` is lost by then is chance: two seeds would tell little.
-            task.seeds_times = if !quick && task.job.threads >= 64 { 6 } else { 1 };
-        },
-    )
+    by_policy(rows, "skylake-2s", &columns, workload, label, Metric::Kops, micro(effort))
 }
 
-fn page_fault(rows: &Rows, quick: bool) -> Sheet {
+fn page_fault(rows: &Rows, effort: Effort) -> Sheet {
     let columns = [
         ("before_reader_spin", "wake-all"),
         ("before_patch", "timed-spin"),
@@ -178,10 +161,11 @@ fn page_fault(rows: &Rows, quick: bool) -> Sheet {
     let workload = |_| Workload::PAGE_FAULT1;
     let label = threads_of(rows);
     // A thread's turn, faults and mapping, takes 120 to 600 ms.
-    by_policy(rows, "skylake-2s", &columns, workload, label, Figure::Ratio, ms(quick, 300))
+    let length = super::settle::length(Duration::from_millis(50), TOOK, effort);
+    by_policy(rows, "skylake-2s", &columns, workload, label, Metric::Ratio, length)
 }
 
-fn fairness(rows: &Rows, quick: bool) -> Sheet {
+fn fairness(rows: &Rows, effort: Effort) -> Sheet {
     let machine = machine("skylake-2s");
     let workload = halves(1, Mix::Dedicated);
     let mut sheet = Sheet::default();
@@ -193,27 +177,19 @@ fn fairness(rows: &Rows, quick: bool) -> Sheet {
             (_, "after_4ms") => "handoff",
             _ => "handoff-at-once",
         };
-        let mut run = task(policy, &machine, Placement::Numbered, workload, 80, ms(quick, 200));
-        // The share of the readers that spin comes and goes.
-        run.seeds_times = if quick { 1 } else { 3 };
-        let run = sheet.run(run);
-        for (column, figure) in
-            [("reader_mean", Figure::ReaderMean(5)), ("writer_mean", Figure::WriterMean(5))]
+        let run = sheet.run(task(policy, &machine, BOUND, workload, 80, micro(effort)), TOOK);
+        for (column, metric) in
+            [("reader_mean", Metric::ReaderMean(5)), ("writer_mean", Metric::WriterMean(5))]
         {
-            sheet.plans.push(Plan {
-                row: format!("{patch} {state}"),
-                column,
-                published: rows.number(row, column).expect("a number"),
-                figure,
-                task: run,
-                first: run,
-            });
+            let published = rows.number(row, column).expect("a number");
+            let (row, first, aside) = (format!("{patch} {state}"), run, None);
+            sheet.points.push(Point { row, column, published, metric, run, first, aside });
         }
     }
     sheet
 }
 
-fn torture(rows: &Rows, quick: bool) -> Sheet {
+fn torture(rows: &Rows, effort: Effort) -> Sheet {
     let machine = machine("epyc-7551-2s");
     // 300 ns outside is what the first row leaves for the loop: 60 s / 21.0 M, less the long holds'
     // 2.5 us and a section. The holds, which a short run would miss, are added by calculation.
@@ -221,24 +197,24 @@ fn torture(rows: &Rows, quick: bool) -> Sheet {
     let mut sheet = Sheet::default();
     for row in 0..rows.rows.len() {
         let writers = rows.number(row, "writers").expect("writers") as usize;
-        let bound = Placement::Numbered;
-        let run = task("mutex-kernel", &machine, bound, workload, writers, ms(quick, 40));
-        let run = sheet.run(run);
-        sheet.plans.push(Plan {
-            row: format!("{writers} writers"),
-            column: "osq4",
-            published: rows.number(row, "osq4").expect("a number"),
-            figure: Figure::Torture,
-            task: run,
-            first: run,
-        });
+        let published = rows.number(row, "osq4").expect("a number");
+        // Which CPUs the writers were bound to is not published: a column for each of two ways, of which
+        // the first is judged.
+        for (column, placement) in [("osq4", BOUND), ("osq4, spread", (Placement::Spread, true))] {
+            let task = task("mutex-kernel", &machine, placement, workload, writers, micro(effort));
+            let run = sheet.run(task, TOOK);
+            let (row, metric) = (format!("{writers} writers"), Metric::Torture);
+            let other = (column != "osq4").then_some("another way");
+            let aside = other.or(FITTED.filter(|_| writers == 1));
+            sheet.points.push(Point { row, column, published, metric, run, first: run, aside });
+        }
     }
     sheet
 }
 
 /// FxMark's overwriting of one file by all: what an operation takes alone follows from the row in
 /// which each has its own.
-fn fxmark(rows: &Rows, quick: bool) -> Sheet {
+fn fxmark(rows: &Rows, effort: Effort) -> Sheet {
     let before = |item: &str| {
         let row = (0..rows.rows.len()).find(|&row| rows.text(row, "item") == item);
         row.and_then(|row| rows.number(row, "before_64")).expect("a row of the table")
@@ -247,22 +223,20 @@ fn fxmark(rows: &Rows, quick: bool) -> Sheet {
     let inside_ns = (alone * 0.8) as u32;
     let outside_ns = alone as u32 - inside_ns;
     let workload = Workload::Directory { pattern: Pattern::SharedWrite, inside_ns, outside_ns };
-    let bound = Placement::Numbered;
-    let run = task("v5.11", &machine("epyc-7551-2s"), bound, workload, 64, ms(quick, 60));
+    let epyc = machine("epyc-7551-2s");
     let mut sheet = Sheet::default();
-    let run = sheet.run(run);
-    sheet.plans.push(Plan {
-        row: "64 cores, DWOM".to_owned(),
-        column: "before_64",
-        published: before("DWOM") / 1e3,
-        figure: Figure::Kops,
-        task: run,
-        first: run,
-    });
+    let run = sheet.run(task("v5.11", &epyc, BOUND, workload, 64, micro(effort)), TOOK);
+    let (dwom, one) = (before("DWOM") / 1e3, 1e6 / alone);
+    let shares =
+        [("before_64", dwom, Metric::Kops), ("to one core's", dwom / one, Metric::KopsOver(one))];
+    for (column, published, metric) in shares {
+        let (row, first, aside) = ("64 cores, DWOM".to_owned(), run, None);
+        sheet.points.push(Point { row, column, published, metric, run, first, aside });
+    }
     sheet
 }
 
-fn lkp(rows: &Rows, quick: bool) -> Sheet {
+fn lkp(rows: &Rows, effort: Effort) -> Sheet {
     let mut machine = machine("westmere-ex-8s").restricted(2, 1);
     if let Some(cores) = machine.number_mut("topology.cores") {
         cores.value = 8.0;
@@ -276,25 +250,22 @@ fn lkp(rows: &Rows, quick: bool) -> Sheet {
         inside_ns: 500,
         outside_ns: 0,
     });
+    let length = super::settle::length(Duration::from_millis(50), TOOK, effort);
     let mut sheet = Sheet::default();
     let [first, run] = ["v5.2", "fifo"].map(|lock| {
-        sheet.run(task(lock, &machine, Placement::Spread, workload, threads, ms(quick, 1_000)))
+        let free = (Placement::Spread, false);
+        sheet.run(task(lock, &machine, free, workload, threads, length), TOOK)
     });
     for row in 0..rows.rows.len() {
-        let figure = match rows.text(row, "metric") {
-            "voluntary_context_switches" => Figure::Switches,
-            "cpu_percent" => Figure::Busy,
+        let metric = match rows.text(row, "metric") {
+            "voluntary_context_switches" => Metric::Switches,
+            "cpu_percent" => Metric::Busy,
             _ => continue,
         };
         let number = |column| rows.number(row, column).expect("a number");
-        sheet.plans.push(Plan {
-            row: rows.text(row, "metric").to_owned(),
-            column: "rwsem/mutex",
-            published: number("rwsem") / number("mutex"),
-            figure,
-            task: run,
-            first,
-        });
+        let (published, column) = (number("rwsem") / number("mutex"), "rwsem/mutex");
+        let (row, aside) = (rows.text(row, "metric").to_owned(), None);
+        sheet.points.push(Point { row, column, published, metric, run, first, aside });
     }
     sheet
 }
@@ -302,7 +273,7 @@ fn lkp(rows: &Rows, quick: bool) -> Sheet {
 /// A table as it was published.
 macro_rules! csv {
     ($name:literal) => {
-        include_str!(concat!("../../published/", $name, ".csv"))
+        include_str!(concat!("../../../published/", $name, ".csv"))
     };
 }
 
@@ -315,53 +286,55 @@ pub(super) static TABLES: &[Source] = &[
                 a job (the mix's numbers) and waits for the child, which does half of the work; a job takes the \
                 time that it took after the commit, and the mutex 290 times for 250 ns (fitted to the next \
                 table's row of four nodes), no preemption inside; ratios are compared",
-        plans: aim7::rates,
+        sheet: aim7::rates,
     },
     Source {
         name: "mutex-slowpath-time",
         csv: csv!("mutex-slowpath-time"),
         about: "as above, no hyper-threading; the processor time that goes into acquisitions of over 1 us; \
                 four nodes are fitted",
-        plans: aim7::slow_path,
+        sheet: aim7::slow_path,
     },
     Source {
         name: "rwsem-ivybridge-ex-mixed",
         csv: csv!("rwsem-ivybridge-ex-mixed"),
         about: "ivybridge-ex-8s, each thread's sections are 25 reads, then 25 writes, load 1, one PAUSE outside; \
                 a thread on each CPU in the order of their numbers: cores socket by socket, then siblings",
-        plans: ivybridge,
+        sheet: ivybridge,
     },
     Source {
         name: "rwsem-cascadelake-cs-load",
         csv: csv!("rwsem-cascadelake-cs-load"),
         about: "cascadelake-2s; else as above",
-        plans: cascadelake,
+        sheet: cascadelake,
     },
     Source {
         name: "rwsem-skylake-adaptive",
         csv: csv!("rwsem-skylake-adaptive"),
         about: "skylake-2s; else as above",
-        plans: adaptive,
+        sheet: adaptive,
     },
     Source {
         name: "rwsem-skylake-fairness",
         csv: csv!("rwsem-skylake-fairness"),
         about: "skylake-2s, 40 readers and 40 writers, load 1; scaled to 5 s",
-        plans: fairness,
+        sheet: fairness,
     },
     Source {
         name: "rwsem-skylake-page-fault1",
         csv: csv!("rwsem-skylake-page-fault1"),
         about: "skylake-2s, 32,768 faults with the lock held for reading, then a write lock that becomes a read \
                 lock while the pages are freed, then a write lock; work per fault is fitted to the rate of the \
-                first cell, so ratios to the row's first column are compared",
-        plans: page_fault,
+                first column's 20 threads, which is not compared: ratios to that column are",
+        sheet: page_fault,
     },
     Source {
         name: "osq-epyc7551-locktorture",
         csv: csv!("osq-epyc7551-locktorture"),
-        about: "epyc-7551-2s, one bound writer a core; the stock queue only; long holds by calculation",
-        plans: torture,
+        about: "epyc-7551-2s, one bound writer a core, in the order of the cores' numbers, or spread over the \
+                nodes (not judged: which it was is not published); the stock queue only; 300 ns outside is \
+                fitted to the row of one writer; long holds by calculation",
+        sheet: torture,
     },
     Source {
         name: "osq-fxmark-64",
@@ -369,7 +342,7 @@ pub(super) static TABLES: &[Source] = &[
         about: "epyc-7551-2s, all write to one file, v5.11; an operation alone takes what it takes in the \
                 row of private files (0.74 us), four fifths of it under the lock (assumed); kops/s; the \
                 stock queue only",
-        plans: fxmark,
+        sheet: fxmark,
     },
     Source {
         name: "lkp-mutex-vs-rwsem",
@@ -377,7 +350,7 @@ pub(super) static TABLES: &[Source] = &[
         about: "16 cores of westmere-ex-8s, 1,680 parents that fork and wait, five write sections of 0.5 us \
                 and 40 us of work of each parent and child (assumed), rwsem fifo against v5.2, which spins and steals as \
                 that mutex did; ratios are compared",
-        plans: lkp,
+        sheet: lkp,
     },
 ];
 

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use lockwright_sim::{Machine, Placement};
 
-use super::forks::Turn;
-use super::sheet::{Figure, Plan, Rows, Sheet};
-use super::tables::{machine, ms, task};
-use super::workload::Workload;
+use super::super::forks::Turn;
+use super::super::workload::Workload;
+use super::settle::{Effort, length};
+use super::sheet::{FITTED, Metric, Point, Rows, Sheet};
+use super::tables::{TOOK, machine, task};
 
 /// The table of rates.
-pub(super) static RATES: &str = include_str!("../../published/mutex-aim7-high-systime.csv");
+pub(super) static RATES: &str = include_str!("../../../published/mutex-aim7-high-systime.csv");
 
 /// Forks of a job, on average. The mix has 260 jobs: 10 fork_test of 100 forks each, 20 exec_test of 5, and
 /// 40 shell_rtns, whose scripts are not in the workfile, of one at least.
@@ -45,54 +46,54 @@ fn job(nodes: f64, threads: usize) -> (Machine, Workload) {
     (machine, Workload::Forks(turn))
 }
 
-/// How long the crowd of the beginning, when all users come to the mutex at once, takes to dissolve.
-const CROWD: Duration = Duration::from_millis(100);
-
 /// Runs it with the mutex before and after the commit.
-fn runs(sheet: &mut Sheet, nodes: f64, threads: usize, quick: bool) -> [usize; 2] {
+fn runs(sheet: &mut Sheet, nodes: f64, threads: usize, effort: Effort) -> [usize; 2] {
     let (machine, workload) = job(nodes, threads);
     ["mutex-2013-before", "mutex-2013-after"].map(|lock| {
-        let time = ms(quick, 300);
-        let mut task = task(lock, &machine, Placement::Spread, workload, 1_500, time);
-        task.job.warmup = task.job.warmup.max(CROWD);
-        sheet.run(task)
+        let length = length(Duration::from_millis(25), TOOK, effort);
+        // Free to move, as AIM7's users are.
+        let task = task(lock, &machine, (Placement::Spread, false), workload, 1_500, length);
+        sheet.run(task, TOOK)
     })
 }
 
 /// What the commit gains, by nodes and hyper-threading.
-pub(super) fn rates(rows: &Rows, quick: bool) -> Sheet {
+pub(super) fn rates(rows: &Rows, effort: Effort) -> Sheet {
     let mut sheet = Sheet::default();
     for row in 0..rows.rows.len() {
         let number = |column| rows.number(row, column).expect("a number");
         let threading = rows.text(row, "hyperthreading");
         let threads = if threading == "on" { 2 } else { 1 };
-        let [first, run] = runs(&mut sheet, number("nodes"), threads, quick);
-        sheet.plans.push(Plan {
+        let [first, run] = runs(&mut sheet, number("nodes"), threads, effort);
+        sheet.points.push(Point {
             row: format!("{} nodes, hyper-threading {threading}", rows.text(row, "nodes")),
             column: "after/before",
             published: number("jpm_after") / number("jpm_before"),
-            figure: Figure::Ratio,
-            task: run,
+            metric: Metric::Ratio,
+            run,
             first,
+            aside: None,
         });
     }
     sheet
 }
 
 /// Time in the slow path before and after it, by nodes.
-pub(super) fn slow_path(rows: &Rows, quick: bool) -> Sheet {
+pub(super) fn slow_path(rows: &Rows, effort: Effort) -> Sheet {
     let mut sheet = Sheet::default();
     for row in 0..rows.rows.len() {
         let nodes = rows.number(row, "nodes").expect("a number");
-        let runs = runs(&mut sheet, nodes, 1, quick);
+        let runs = runs(&mut sheet, nodes, 1, effort);
         for (column, run) in ["before_percent", "after_percent"].into_iter().zip(runs) {
-            sheet.plans.push(Plan {
+            sheet.points.push(Point {
                 row: format!("{nodes} nodes"),
                 column,
                 published: rows.number(row, column).expect("a number"),
-                figure: Figure::Slow,
-                task: run,
+                metric: Metric::Slow,
+                run,
                 first: run,
+                // The acquisitions of a job, and their length.
+                aside: FITTED.filter(|_| nodes == 4.0),
             });
         }
     }
