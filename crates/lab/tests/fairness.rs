@@ -9,7 +9,7 @@ use std::time::Duration;
 use lockwright_locks::mutex::NEVER;
 use lockwright_locks::rwsem::RawRwLock;
 use lockwright_locks::rwsem::policy::{
-    Handoff, Policy, Standard, Switches, TimedSpin, V5_2, V5_3, V5_11,
+    Admission, Handoff, Policy, Standard, Switches, TimedSpin, V5_2, V5_3, V5_11,
 };
 use lockwright_platform::{Platform, Work};
 use lockwright_sim::{Machine, Setup, Sim, clock, run};
@@ -32,8 +32,14 @@ struct NoHandoff;
 impl Policy for NoHandoff {
     const NAME: &'static str = "no-handoff";
     const STAGE: &'static str = "readers steal, nobody may forbid it";
-    const SWITCHES: Switches =
-        Switches { handoff_ns: NEVER, anti_starvation: false, ..V5_11::SWITCHES };
+    const SWITCHES: Switches = Switches {
+        admission: Admission {
+            handoff_ns: NEVER,
+            anti_starvation: false,
+            ..V5_11::SWITCHES.admission
+        },
+        ..V5_11::SWITCHES
+    };
 }
 
 #[repr(align(64))]
@@ -78,7 +84,7 @@ fn bounded<W: Policy>(one_writes: bool) {
     // together; but a reader that came last queues behind twenty writers, whose deadlines end when
     // its own does, and who then go one by one, each woken by the one before.
     let turns = if one_writes { 1 } else { 20 };
-    let bound = W::SWITCHES.handoff_ns + turns * (HOLD_NS + SWITCH_NS) + WAKE_UP_NS;
+    let bound = W::SWITCHES.admission.handoff_ns + turns * (HOLD_NS + SWITCH_NS) + WAKE_UP_NS;
     for seed in 1..=3 {
         let wait = longest_wait::<W>(one_writes, seed);
         assert!(wait <= bound, "{}: {wait} ns, at most {bound} (seed {seed})", W::NAME);

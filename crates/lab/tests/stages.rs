@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use lockwright_locks::events::Event;
 use lockwright_locks::rwsem::RawRwLock;
-use lockwright_locks::rwsem::policy::{Policy, ReaderSpin, Switches, TimedSpin, WakeAll};
+use lockwright_locks::rwsem::policy::{
+    Admission, Policy, ReaderSpin, Switches, TimedSpin, Waits, WakeAll,
+};
 use lockwright_platform::Platform;
 use lockwright_sim::{Machine, Outcome, Placement, Setup, Sim, run, without_preemption};
 
@@ -114,7 +116,10 @@ struct LooksInside;
 impl Policy for LooksInside {
     const NAME: &'static str = "looks-inside";
     const STAGE: &'static str = "for a test";
-    const SWITCHES: Switches = Switches { looks_first: false, ..TimedSpin::SWITCHES };
+    const SWITCHES: Switches = Switches {
+        waits: Waits { recheck_before_wait_lock: false, ..TimedSpin::SWITCHES.waits },
+        ..TimedSpin::SWITCHES
+    };
 }
 
 /// A writer's time is up while a reader holds the lock; before it has woken at the reader's end, another
@@ -160,7 +165,10 @@ struct OneAtATime;
 impl Policy for OneAtATime {
     const NAME: &'static str = "one-at-a-time";
     const STAGE: &'static str = "for a test";
-    const SWITCHES: Switches = Switches { wake_cap: 1, ..WakeAll::SWITCHES };
+    const SWITCHES: Switches = Switches {
+        admission: Admission { wake_cap: 1, ..WakeAll::SWITCHES.admission },
+        ..WakeAll::SWITCHES
+    };
 }
 
 /// The same with the rule of 6.1.
@@ -169,7 +177,10 @@ struct NewcomersWake;
 impl Policy for NewcomersWake {
     const NAME: &'static str = "newcomers-wake";
     const STAGE: &'static str = "for a test";
-    const SWITCHES: Switches = Switches { newcomers_wake: true, ..OneAtATime::SWITCHES };
+    const SWITCHES: Switches = Switches {
+        admission: Admission { enqueue_wakes: true, ..OneAtATime::SWITCHES.admission },
+        ..OneAtATime::SWITCHES
+    };
 }
 
 /// Two readers queue behind a writer, whose unlock lets in the first; a third comes while that one
@@ -207,8 +218,11 @@ struct AsksAtOnce;
 impl Policy for AsksAtOnce {
     const NAME: &'static str = "asks-at-once";
     const STAGE: &'static str = "for a test";
-    const SWITCHES: Switches =
-        Switches { writers_spin: false, handoff_ns: 0, ..TimedSpin::SWITCHES };
+    const SWITCHES: Switches = Switches {
+        waits: Waits { writers_spin: false, ..TimedSpin::SWITCHES.waits },
+        admission: Admission { handoff_ns: 0, ..TimedSpin::SWITCHES.admission },
+        ..TimedSpin::SWITCHES
+    };
 }
 
 /// A reader that comes when another one leaves looks like a holder, and the wake-up is left to it:

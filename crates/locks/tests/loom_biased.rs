@@ -6,7 +6,7 @@ mod support;
 
 use lockwright_locks::biased::RawBiasedRwLock;
 use lockwright_locks::events::Event;
-use lockwright_locks::rwsem::policy::{NEVER, Policy, Standard, Switches};
+use lockwright_locks::rwsem::policy::{Admission, NEVER, Policy, Standard, Switches, UserWaits};
 use lockwright_model::Model;
 use lockwright_platform::{CELLS, Platform};
 use loom::cell::UnsafeCell;
@@ -20,11 +20,14 @@ impl Policy for Plain {
     const NAME: &'static str = "plain";
     const STAGE: &'static str = "model";
     const SWITCHES: Switches = Switches {
-        handoff_ns: NEVER,
-        doze_ns: NEVER,
-        drains_readers: false,
-        eager_polls: 0,
-        yields: 0,
+        admission: Admission { handoff_ns: NEVER, ..Standard::SWITCHES.admission },
+        user: UserWaits {
+            doze_ns: NEVER,
+            handoff_from_readers: false,
+            eager_polls: 0,
+            yields: 0,
+            ..Standard::SWITCHES.user
+        },
         ..Standard::SWITCHES
     };
 }

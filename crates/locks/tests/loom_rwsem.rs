@@ -8,7 +8,8 @@ use lockwright_locks::events::Event;
 use lockwright_locks::rwsem::RawRwLock;
 use lockwright_locks::rwsem::count::READERS;
 use lockwright_locks::rwsem::policy::{
-    EarlyTransfer, Fifo, NEVER, Policy, Standard, Switches, V5_3, V5_11,
+    Admission, EarlyTransfer, Fifo, NEVER, Policy, Standard, Switches, UserWaits, V5_3, V5_11,
+    Waits,
 };
 use lockwright_model::Model;
 use lockwright_platform::Platform;
@@ -17,19 +18,24 @@ use loom::sync::Arc;
 use support::{model, together};
 
 // Time stands still in the model: a waiter with handoff_ns = 0 asks at its first look. No polls
-// before the wait that the model sees.
+// before the wait that the model sees. `Counted`: readers count themselves in first, as the kernel's; the
+// models of three threads would take minutes with the product's readers, which look before.
 macro_rules! policies {
-    ($($name:ident: $base:ident, $handoff:expr, $doze:expr;)*) => {$(
+    ($($name:ident: $base:ident, $handoff:expr, $doze:expr, $counts_first:expr;)*) => {$(
         struct $name;
         impl Policy for $name {
             const NAME: &'static str = stringify!($name);
             const STAGE: &'static str = "model";
             const SWITCHES: Switches = Switches {
-                handoff_ns: $handoff,
-                doze_ns: $doze,
-                drains_readers: $doze != NEVER,
-                eager_polls: 0,
-                yields: 0,
+                admission: Admission { handoff_ns: $handoff, ..$base::SWITCHES.admission },
+                user: UserWaits {
+                    doze_ns: $doze,
+                    handoff_from_readers: $doze != NEVER,
+                    eager_polls: 0,
+                    yields: 0,
+                    counts_first: $counts_first,
+                    ..$base::SWITCHES.user
+                },
                 ..$base::SWITCHES
             };
         }
@@ -37,14 +43,17 @@ macro_rules! policies {
 }
 
 policies! {
-    Steal: Standard, NEVER, NEVER;
-    HandOff: Standard, 0, NEVER;
-    Reader53: V5_3, NEVER, NEVER;
-    HandOff53: V5_3, 0, NEVER;
-    HandOff511: V5_11, 0, NEVER;
-    Transfer: EarlyTransfer, NEVER, NEVER;
-    Doze: Standard, NEVER, 1;
-    Strict: Fifo, NEVER, NEVER;
+    Steal: Standard, NEVER, NEVER, false;
+    StealCounted: Standard, NEVER, NEVER, true;
+    HandOff: Standard, 0, NEVER, false;
+    HandOffCounted: Standard, 0, NEVER, true;
+    Reader53: V5_3, NEVER, NEVER, true;
+    HandOff53: V5_3, 0, NEVER, true;
+    HandOff511: V5_11, 0, NEVER, true;
+    Transfer: EarlyTransfer, NEVER, NEVER, true;
+    Doze: Standard, NEVER, 1, false;
+    DozeCounted: Standard, NEVER, 1, true;
+    Strict: Fifo, NEVER, NEVER, true;
 }
 
 /// Writers that wait awake for readers, and spin in no other way.
@@ -52,7 +61,11 @@ struct Quiet;
 impl Policy for Quiet {
     const NAME: &'static str = "Quiet";
     const STAGE: &'static str = "model";
-    const SWITCHES: Switches = Switches { writers_spin: false, first_looks: 0, ..Doze::SWITCHES };
+    const SWITCHES: Switches = Switches {
+        waits: Waits { writers_spin: false, ..Doze::SWITCHES.waits },
+        user: UserWaits { first_waiter_spins: 0, ..Doze::SWITCHES.user },
+        ..Doze::SWITCHES
+    };
 }
 
 /// The rule for real-time tasks: no long spin on a held lock without an owner.
@@ -60,7 +73,10 @@ struct RealTime;
 impl Policy for RealTime {
     const NAME: &'static str = "RealTime";
     const STAGE: &'static str = "model";
-    const SWITCHES: Switches = Switches { null_owner_tries: 1, ..HandOff53::SWITCHES };
+    const SWITCHES: Switches = Switches {
+        waits: Waits { null_owner_tries: 1, ..HandOff53::SWITCHES.waits },
+        ..HandOff53::SWITCHES
+    };
 }
 
 struct Shared<W: Policy> {
@@ -238,8 +254,9 @@ fn read_twice_at_once<W: Policy>(s: &Shared<W>) -> u32 {
 }
 
 macro_rules! models {
-    ($($name:ident: $policy:ident, $spinners:literal, $bound:expr, [$($body:ident),*], reaches $($event:ident)*;)*) => {$(
+    ($($(#[$mark:meta])? $name:ident: $policy:ident, $spinners:literal, $bound:expr, [$($body:ident),*], reaches $($event:ident)*;)*) => {$(
         #[test]
+        $(#[$mark])?
         fn $name() {
             lockwright_model::set_spinner_cap($spinners);
             run::<$policy>($bound, &[$($body),*]);
@@ -261,7 +278,7 @@ models! {
     two_threads_downgrade: Steal, 0, Some(4), [downgrade, write_read], reaches;
     two_threads_step_down: Steal, 0, Some(4), [step_down, write_read], reaches;
     two_threads_fair: Steal, 0, Some(4), [write_fair, write_fair], reaches RwsemWlock;
-    the_last_of_two_readers_passes_on: Steal, 0, Some(3), [read, read_fair, write], reaches RwsemWlock;
+    the_last_of_two_readers_passes_on: StealCounted, 0, Some(3), [read, read_fair, write], reaches RwsemWlock;
     a_thief_joins_those_that_a_writer_passes_on_to: HandOff511, 0, Some(2), [write_fair, read, read], reaches RwsemRlock;
     fair_writer_to_reader: Steal, 0, Some(4), [write_fair, read_fair], reaches RwsemRlock;
     two_threads_upgrade: Steal, 0, Some(4), [upgrade, read_read], reaches;
@@ -271,12 +288,13 @@ models! {
     a_second_read_passes_a_waiting_writer: HandOff, 0, Some(4), [read_twice_at_once, write], reaches RwsemWlock;
     race_10_a_request_is_cleared_once: HandOff, 0, Some(4), [write_write, write], reaches RwsemWlockHandoff;
     race_16_readers_leave_and_a_writer_asks: HandOff, 0, Some(4), [read_read, write], reaches RwsemWlockHandoff;
-    readers_hand_off: HandOff, 0, Some(3), [write, tried, read], reaches RwsemRlockHandoff;
-    a_doze_ends_by_its_timer: Doze, 0, Some(3), [write, tried, write], reaches RwsemSleepWriter RwsemWlock;
-    a_doze_takes_nothing_from_the_others: Doze, 0, Some(2), [write, write, read], reaches RwsemSleepWriter;
-    a_cancelled_doze_asks_for_the_next: Doze, 0, Some(3), [write, timed_write, read], reaches RwsemWlockFail;
+    readers_hand_off: HandOffCounted, 0, Some(3), [write, tried, read], reaches RwsemRlockHandoff;
+    a_doze_ends_by_its_timer: DozeCounted, 0, Some(3), [write, tried, write], reaches RwsemSleepWriter RwsemWlock;
+    a_doze_takes_nothing_from_the_others: DozeCounted, 0, Some(2), [write, write, read], reaches RwsemSleepWriter;
+    a_cancelled_doze_asks_for_the_next: DozeCounted, 0, Some(3), [write, timed_write, read], reaches RwsemWlockFail;
     a_quiet_writer_asks_before_it_sleeps: Quiet, 1, Some(3), [write, tried, read], reaches RwsemSleepWriter RwsemWlock;
     b07_a_writer_is_alone_in_the_count: HandOff, 0, Some(4), [write_alone, read_read], reaches RwsemRlock;
+    #[ignore = "minutes: the nightly job"]
     b07_a_writer_is_alone_beside_a_reader_that_gives_up: Doze, 0, Some(2), [write_alone, timed_read, read], reaches RwsemRlockFail;
     b07_a_writer_is_alone_beside_a_thief: Steal, 2, Some(2), [write_alone, tried], reaches;
     strict_fifo: Strict, 0, Some(4), [write_write, write], reaches RwsemWlock;
@@ -302,16 +320,16 @@ models! {
     v511_timed_read: HandOff511, 0, Some(3), [write_write, timed_read], reaches RwsemRlockFail;
     v511_timed_write: HandOff511, 0, Some(3), [write_write, timed_write], reaches RwsemWlockFail RwsemWlockHandoff;
     v511_timed_upgrade: HandOff511, 0, Some(3), [timed_upgrade, read], reaches RwsemWlockFail;
-    race_08_a_grant_counts_all_before_any_runs: Steal, 0, Some(3), [write, read, read], reaches RwsemWakeReader;
-    race_11_a_cancelled_first_reader_wakes_the_next: Steal, 0, Some(2), [write, timed_read, read], reaches RwsemRlockFail;
-    race_11_a_cancelled_first_writer_wakes_the_next: Steal, 0, Some(2), [read, timed_write, read], reaches RwsemWlockFail;
+    race_08_a_grant_counts_all_before_any_runs: StealCounted, 0, Some(3), [write, read, read], reaches RwsemWakeReader;
+    race_11_a_cancelled_first_reader_wakes_the_next: StealCounted, 0, Some(2), [write, timed_read, read], reaches RwsemRlockFail;
+    race_11_a_cancelled_first_writer_wakes_the_next: StealCounted, 0, Some(2), [read, timed_write, read], reaches RwsemWlockFail;
     race_12_a_cancelled_request_is_forgotten: HandOff, 0, Some(2), [write, timed_write, write], reaches RwsemWlockFail RwsemWlockHandoff;
     race_18_a_grant_meets_a_cancellation: Transfer, 0, Some(3), [write_write, timed_write], reaches RwsemWlockFail RwsemWlock;
     race_19_a_thief_leaves_the_request_standing: HandOff, 0, Some(2), [write, write, write], reaches RwsemWlockHandoff;
-    three_readers_and_writers: Steal, 0, Some(2), [read, write, read], reaches RwsemWlock;
-    three_with_upgrade: HandOff, 0, Some(2), [upgrade, read, write], reaches;
-    three_with_downgrade: Steal, 0, Some(2), [downgrade, read, write], reaches;
-    three_upgradables: Steal, 0, Some(2), [upgradable, upgradable, read], reaches RwsemRlock;
+    three_readers_and_writers: StealCounted, 0, Some(2), [read, write, read], reaches RwsemWlock;
+    three_with_upgrade: HandOffCounted, 0, Some(2), [upgrade, read, write], reaches;
+    three_with_downgrade: StealCounted, 0, Some(2), [downgrade, read, write], reaches;
+    three_upgradables: StealCounted, 0, Some(2), [upgradable, upgradable, read], reaches RwsemRlock;
     three_53: HandOff53, 0, Some(2), [read, write, read], reaches RwsemWlock;
     three_511: HandOff511, 0, Some(2), [read, write, read], reaches RwsemWlock;
     three_53_with_upgrade: HandOff53, 0, Some(2), [upgrade, read, write], reaches;
@@ -320,4 +338,10 @@ models! {
     three_511_with_upgrade: HandOff511, 0, Some(2), [upgrade, read, write], reaches;
     three_511_with_downgrade: HandOff511, 0, Some(2), [downgrade, read, write], reaches;
     three_511_with_timeouts: HandOff511, 0, Some(2), [write, timed_write, timed_read], reaches RwsemRlockFail RwsemWlockFail;
+    #[ignore = "minutes: the nightly job"]
+    readers_hand_off_by_exchange: HandOff, 0, Some(3), [write, tried, read], reaches RwsemRlockHandoff;
+    #[ignore = "minutes: the nightly job"]
+    race_08_a_grant_counts_all_before_any_runs_by_exchange: Steal, 0, Some(3), [write, read, read], reaches RwsemWakeReader;
+    #[ignore = "minutes: the nightly job"]
+    three_with_downgrade_by_exchange: Steal, 0, Some(2), [downgrade, read, write], reaches;
 }

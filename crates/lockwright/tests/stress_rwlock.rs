@@ -96,13 +96,15 @@ fn adds_up<W: Policy>(counts: &Counts, upgrades: u64) {
     assert_eq!(reads, sum(&queued) + sum(&[Event::RwsemOptRlock, Event::RwsemRlockSteal]));
     assert_eq!(writes, sum(&[Event::RwsemOptLock, Event::RwsemWlock, Event::RwsemWlockFail]));
     let on = W::SWITCHES;
-    if on.readers_spin && (on.anti_starvation || on.reader_steals != ReaderSteal::Never) {
+    if on.waits.readers_spin
+        && (on.admission.anti_starvation || on.admission.reader_steals != ReaderSteal::Never)
+    {
         return; // Some readers spin, some do not.
     }
     let spinning = |spins: bool, calls: u64| if spins { calls } else { 0 };
-    let expected = spinning(on.writers_spin, writes) + spinning(on.readers_spin, reads);
+    let expected = spinning(on.waits.writers_spin, writes) + spinning(on.waits.readers_spin, reads);
     let attempts = sum(&[Event::RwsemOptLock, Event::RwsemOptFail])
-        + spinning(on.readers_spin, sum(&[Event::RwsemOptRlock]));
+        + spinning(on.waits.readers_spin, sum(&[Event::RwsemOptRlock]));
     // Upgradable readers do not spin, neither to begin nor to upgrade.
     let without = expected.checked_sub(attempts);
     assert!(without.is_some_and(|n| n <= 2 * upgrades), "{expected} calls, {attempts} attempts");
@@ -123,10 +125,10 @@ fn survives<W: Policy + Sync + Send>() {
     // The second try of a phase is one of the acquisitions without queueing.
     assert!(of(Event::RwsemOptRlock2) <= of(Event::RwsemOptRlock));
     let on = W::SWITCHES;
-    if !on.readers_spin && on.eager_polls == 0 && on.yields == 0 {
+    if !on.waits.readers_spin && on.user.eager_polls == 0 && on.user.yields == 0 {
         assert_eq!(of(Event::RwsemOptRlock), 0, "readers do not spin");
     }
-    if !on.writers_spin && on.eager_polls == 0 && on.yields == 0 {
+    if !on.waits.writers_spin && on.user.eager_polls == 0 && on.user.yields == 0 {
         assert_eq!(of(Event::RwsemOptLock), 0, "writers do not spin");
     }
     println!("{}: {:?}", W::NAME, counts.iter().filter(|&(_, n)| n > 0).collect::<Vec<_>>());

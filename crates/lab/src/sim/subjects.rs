@@ -66,8 +66,13 @@ struct HandoffAtOnce;
 impl policy::Policy for HandoffAtOnce {
     const NAME: &'static str = "handoff-at-once";
     const STAGE: &'static str = "handoff, with the request at the first wake-up";
-    const SWITCHES: policy::Switches =
-        policy::Switches { handoff_ns: 0, ..<policy::Handoff as policy::Policy>::SWITCHES };
+    const SWITCHES: policy::Switches = policy::Switches {
+        admission: policy::Admission {
+            handoff_ns: 0,
+            ..<policy::Handoff as policy::Policy>::SWITCHES.admission
+        },
+        ..<policy::Handoff as policy::Policy>::SWITCHES
+    };
 }
 
 /// Reads of a sequence counter. Writers do not exclude each other here: there must be none.

@@ -33,7 +33,7 @@
 //! does, since an unlock that saw it has left the wake-up to it; or, if it goes on to spin, sees to it
 //! that somebody will (`back_out`). WAITERS may be down while the
 //! first waiter is a writer that has been woken, dozes with a timer of its own (`doze_ns`), or
-//! waits awake for readers to leave (`drains_readers`).
+//! waits awake for readers to leave (`handoff_from_readers`).
 //!
 //! ```text
 //! Edges
@@ -136,11 +136,16 @@ impl<P: Platform, W: Policy> Default for RawRwLock<P, W> {
 impl<P: Platform, W: Policy> RawRwLock<P, W> {
     const S: Switches = {
         // A doze takes WAITERS down; a writer that sleeps again without the wait lock leaves it so.
-        assert!(!W::SWITCHES.looks_first || W::SWITCHES.doze_ns == policy::NEVER);
+        assert!(
+            !W::SWITCHES.waits.recheck_before_wait_lock
+                || W::SWITCHES.user.doze_ns == policy::NEVER
+        );
         W::SWITCHES
     };
     /// Whether anything asks who holds the lock.
-    const HINTS: bool = Self::S.writers_spin || Self::S.readers_spin || Self::S.anti_starvation;
+    const HINTS: bool = Self::S.waits.writers_spin
+        || Self::S.waits.readers_spin
+        || Self::S.admission.anti_starvation;
 
     /// An unlocked lock, where a constant cannot be had (the model checker).
     pub fn new() -> Self {
@@ -209,7 +214,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         if W::RECURSIVE_READS && self.try_read_again() {
             return true;
         }
-        if !Self::S.counts_first {
+        if !Self::S.user.counts_first {
             return self.try_read_unless(|_| READ_FAILED) || self.read_slow(None, deadline);
         }
         // Ordering: Acquire, [rwsem.write]: pairs with the release in unlock_write()
@@ -415,10 +420,10 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         }
         // Ordering: Relaxed, hint (read and written as such; an update may be lost, race 17) (block)
         let old = self.owner.load(Relaxed);
-        let goes = Self::S.split_bits && !Self::S.sticky_reader_bit;
+        let goes = Self::S.waits.split_bits && !Self::S.waits.sticky_reader_bit;
         let stays = if goes { 0 } else { Self::forbidding(true) };
         let new = Self::me_as_owner() | owner::READER_OWNED | old & stays;
-        if !Self::S.quiet_notes || new != old {
+        if !Self::S.user.owner_write_on_change || new != old {
             self.owner.store(new, Relaxed);
         }
     }
@@ -435,7 +440,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
 
     /// What refuses the lock to a caller that is not queued.
     fn refused(reader: bool) -> u64 {
-        match (reader, Self::S.writers_steal) {
+        match (reader, Self::S.admission.writers_steal) {
             (true, _) => WRITER | HANDOFF | READ_FAIL,
             (false, true) => LOCKED | HANDOFF,
             (false, false) => LOCKED | HANDOFF | WAITERS,

@@ -27,7 +27,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         if now & READ_FAIL != 0 {
             self.forbid_spinning();
         }
-        let crowd = Self::S.anti_starvation
+        let crowd = Self::S.admission.anti_starvation
             && now & WRITER == 0
             && now & READERS > READER
             && seen_owner & owner::READER_OWNED != 0;
@@ -41,7 +41,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             }
             return true;
         }
-        if !crowd && Self::S.eager_polls > 0 {
+        if !crowd && Self::S.user.eager_polls > 0 {
             if core::mem::take(&mut counted) {
                 self.give_back(READER);
             }
@@ -57,7 +57,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             return self.without_node(Self::try_read_past, Event::RwsemRlockFail, deadline);
         };
         P::check_in(&me);
-        if Self::S.readers_spin && !crowd {
+        if Self::S.waits.readers_spin && !crowd {
             let mut spins = false;
             if counted && self.may_spin(true) {
                 // Before anything else: writers cannot take the lock meanwhile.
@@ -72,7 +72,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
                     return true;
                 }
                 Some(false)
-                    if Self::S.phase_retry
+                    if Self::S.waits.phase_retry
                         && self.phase_changed(seen_owner)
                         && self.try_read_unqueued() =>
                 {
@@ -95,7 +95,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
 
     /// Whether readers that were refused only because others wait may keep the lock.
     fn may_steal(&self) -> bool {
-        match Self::S.reader_steals {
+        match Self::S.admission.reader_steals {
             ReaderSteal::Never => false,
             ReaderSteal::Always => true,
             ReaderSteal::IfNoSpinner => !self.has_spinner(),
@@ -121,7 +121,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
 
     /// One attempt of a reader that is not queued and not counted.
     pub(super) fn try_read_unqueued(&self) -> bool {
-        if !Self::S.counts_first {
+        if !Self::S.user.counts_first {
             return self.try_read_past();
         }
         // Ordering: Relaxed, hint (re-checked by the addition)
@@ -143,7 +143,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// to the first in the OSQ, whose unlock wakes, or the caller wakes when it queues. But where
     /// stealing is forbidden nobody would have the lock first.
     fn back_out(&self) {
-        if !Self::S.readers_spin {
+        if !Self::S.waits.readers_spin {
             // It polls, and yields in between: too long for one who waits for a wake-up.
             return self.give_back(READER);
         }
@@ -274,7 +274,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
 
     /// Writes into the caller's node what others must know of it.
     pub(super) fn describe(&self, me: &Me<P>, kind: u32, seen_owner: u32) {
-        let at = match Self::S.handoff_ns {
+        let at = match Self::S.admission.handoff_ns {
             super::policy::NEVER => u64::MAX,
             ns => P::ticks().saturating_add(P::ticks_of(ns)),
         };

@@ -33,7 +33,7 @@ enum Owner {
 
 impl<P: Platform, W: Policy> RawRwLock<P, W> {
     pub(super) fn forbidding(reader: bool) -> u32 {
-        if !Self::S.split_bits {
+        if !Self::S.waits.split_bits {
             owner::NONSPINNABLE
         } else if reader {
             owner::RD_NONSPINNABLE
@@ -64,7 +64,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// about to be released, by an owner that may need this very CPU.
     pub(super) fn poll_eagerly(&self, attempt: fn(&Self) -> bool, reader: bool) -> bool {
         if P::spinner_cap() > 0 {
-            for _ in 0..Self::S.eager_polls {
+            for _ in 0..Self::S.user.eager_polls {
                 if attempt(self) {
                     return true;
                 }
@@ -74,7 +74,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
                 P::relax(1);
             }
         }
-        for _ in 0..Self::S.yields {
+        for _ in 0..Self::S.user.yields {
             if !reader && self.may_drain() {
                 return false;
             }
@@ -91,7 +91,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     pub(super) fn may_drain(&self) -> bool {
         // Ordering: Relaxed, hint (what the policy goes by)
         let now = self.count.load(Relaxed);
-        Self::S.drains_readers && now & WRITER == 0 && now & LOCKED != 0
+        Self::S.user.handoff_from_readers && now & WRITER == 0 && now & LOCKED != 0
     }
 
     /// Whether the owner word lets the caller spin.
@@ -101,7 +101,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         let sensible = match Self::classify(word, Self::forbidding(reader)) {
             Owner::Nonspinnable => false,
             Owner::Writer => Self::holder(word).is_some(),
-            Owner::Reader => Self::S.reader_owned_spin,
+            Owner::Reader => Self::S.waits.reader_owned_spin,
             Owner::Null => true,
         };
         sensible && P::spinner_cap() > 0 && !P::should_yield()
@@ -115,7 +115,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
 
     /// When a spin that begins now ends at the latest, in ticks.
     fn spin_end() -> u64 {
-        osq::spin_end::<P>(Self::S.spin_ns, Self::S.until_resched)
+        osq::spin_end::<P>(Self::S.user.spin_ns, Self::S.user.until_resched)
     }
 
     /// Spins as the one that may, if the caller, which [may spin](Self::may_spin), comes to be that one;
@@ -126,7 +126,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         attempt: fn(&Self) -> bool,
         reader: bool,
     ) -> Option<bool> {
-        let one_reader = reader && Self::S.one_reader_spins;
+        let one_reader = reader && Self::S.waits.one_reader_spins;
         let record = self.anchor().index().map(Record::<P>::at);
         if one_reader && record.is_some_and(|record| !record.admit_reader()) {
             return None;
@@ -150,8 +150,8 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         let over = || end != u64::MAX && P::ticks() >= end;
         loop {
             let now = self.await_owner(forbidding, end);
-            let leaves = now == Owner::Reader && !Self::S.reader_owned_spin;
-            if now == Owner::Nonspinnable || leaves && !Self::S.last_try {
+            let leaves = now == Owner::Reader && !Self::S.waits.reader_owned_spin;
+            if now == Owner::Nonspinnable || leaves && !Self::S.user.last_try {
                 return false;
             }
             if attempt(self) {
@@ -194,7 +194,8 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
                 }
                 _ => {
                     nulls += 1;
-                    if Self::S.null_owner_tries != 0 && nulls > Self::S.null_owner_tries {
+                    if Self::S.waits.null_owner_tries != 0 && nulls > Self::S.waits.null_owner_tries
+                    {
                         return false;
                     }
                     end
@@ -234,7 +235,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         };
         let until = Until { holder: Some(holder), resched: true, ..Until::CHANGED.deadline(end) };
         // Ordering: Relaxed, hint (the attempt decides) (block)
-        if Self::S.handoff_stops {
+        if Self::S.waits.handoff_stops {
             let owner = (&self.owner, u32::MAX, word);
             return match P::spin_while2((&self.count, HANDOFF, 0), owner, Relaxed, until) {
                 Spin2::Changed(count, word) if count & HANDOFF == 0 => {
@@ -253,11 +254,11 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// before it sleeps.
     pub(super) fn spin_for_handoff(&self) -> bool {
         // Ordering: Relaxed, hint (the attempt decides)
-        if !Self::S.handoff_spins || self.count.load(Relaxed) & HANDOFF == 0 {
+        if !Self::S.waits.handoff_spins || self.count.load(Relaxed) & HANDOFF == 0 {
             return false;
         }
         let end = Self::spin_end();
-        if Self::S.drains_readers {
+        if Self::S.user.handoff_from_readers {
             return self.await_readers(end);
         }
         // Ordering: Relaxed, hint (the attempt decides)
@@ -271,7 +272,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// or so. True: it should try again before it sleeps.
     pub(super) fn spin_as_first(&self, looks: &mut u32) -> bool {
         *looks += 1;
-        *looks <= Self::S.first_looks
+        *looks <= Self::S.user.first_waiter_spins
             && P::spinner_cap() > 0
             && self.await_owner(owner::NONSPINNABLE, Self::spin_end()) != Owner::Nonspinnable
     }

@@ -152,7 +152,8 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     ) {
         let upgrades = |slot| word_of::<P>(slot, node::RW_KIND) != kind::READER;
         // An upgradable reader, which the kernel has not, may wait for a change of the count alone.
-        if Self::S.newcomers_wake || now & UPGRADABLE != 0 || reader.is_some_and(upgrades) {
+        if Self::S.admission.enqueue_wakes || now & UPGRADABLE != 0 || reader.is_some_and(upgrades)
+        {
             return self.wake_if_not_written(held, now, list);
         }
         match reader {
@@ -190,7 +191,9 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// A writer that has become first in its sleep must set its timer, or ask: with readers there
     /// all the time no unlock would wake it (race 16).
     fn tell_first(first: Slot, list: &mut WakeList<P>) {
-        if Self::S.handoff_ns != NEVER && word_of::<P>(first, node::RW_SAW_BIT) & KNOWS == 0 {
+        if Self::S.admission.handoff_ns != NEVER
+            && word_of::<P>(first, node::RW_SAW_BIT) & KNOWS == 0
+        {
             knows_it_is_first::<P>(first, true);
             list.push(first);
         }
@@ -198,8 +201,8 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
 
     fn wake_writer(&self, held: &HeldRecord<P>, first: Slot, list: &mut WakeList<P>) {
         inc::<P>(Event::RwsemWakeWriter);
-        if Self::S.writers_steal && !Self::S.early_transfer {
-            if Self::S.doze_ns != NEVER {
+        if Self::S.admission.writers_steal && !Self::S.admission.early_transfer {
+            if Self::S.user.doze_ns != NEVER {
                 // Once is enough: it may be long before it runs, and raises the flag again if it
                 // wants another (or sets a timer).
                 // Ordering: Relaxed, sequence (WAITERS changes inside the wait lock, [record.wait_lock])
@@ -255,7 +258,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         let mut tentative = 0;
         if who != Wakers::ReadOwned {
             tentative = READER;
-            if !Self::S.counts_first {
+            if !Self::S.user.counts_first {
                 if !self.try_read_unless(|_| WRITER | READ_FAIL) {
                     return self.refuse_grant(self.count(), 0, first);
                 }
@@ -304,7 +307,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// A writer holds the lock: takes back what was tentatively counted, and forbids stealing if the first
     /// reader has waited long enough.
     fn refuse_grant(&self, before: u64, tentative: u64, first: Slot) {
-        let late = Self::S.handoff_ns != NEVER
+        let late = Self::S.admission.handoff_ns != NEVER
             && before & HANDOFF == 0
             && P::ticks() >= handoff_at::<P>(first);
         if late {
@@ -320,7 +323,11 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// Puts the readers that a wake-up grants to on the list; returns their number.
     fn choose_readers(&self, held: &HeldRecord<P>, first: Slot, list: &mut WakeList<P>) -> u32 {
         let room = (BATCH - list.length) as u32;
-        let cap = if Self::S.wake_cap == 0 { room } else { room.min(Self::S.wake_cap) };
+        let cap = if Self::S.admission.wake_cap == 0 {
+            room
+        } else {
+            room.min(Self::S.admission.wake_cap)
+        };
         let (mut granted, mut at) = (0, Some(first));
         while let Some(slot) = at
             && granted < cap
@@ -331,7 +338,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
                 // Claimed here: a thread that cannot queue takes the bit past those who wait.
                 // Ordering: Acquire, [rwsem.write]: on behalf of the reader
                 kind::UPGRADABLE if self.count.fetch_or(UPGRADABLE, Acquire) & UPGRADABLE == 0 => {}
-                _ if Self::S.wake_all => continue,
+                _ if Self::S.admission.wake_all => continue,
                 _ => break,
             }
             list.push(slot);
@@ -349,7 +356,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// forbidden to spin, readers stay so (P11).
     fn note_granted_readers(&self, first: Slot) {
         self.note_reader();
-        if Self::S.sticky_reader_bit
+        if Self::S.waits.sticky_reader_bit
             && word_of::<P>(first, node::RW_SAW_BIT) & owner::RD_NONSPINNABLE != 0
         {
             // Ordering: Relaxed, hint (an update may be lost, race 17)
@@ -443,10 +450,11 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
 
     /// The last unlock allows writers to spin again.
     fn allow_spinning(&self) {
-        if !Self::S.reader_owned_spin {
+        if !Self::S.waits.reader_owned_spin {
             return;
         }
-        let bits = if Self::S.split_bits { owner::WR_NONSPINNABLE } else { owner::NONSPINNABLE };
+        let bits =
+            if Self::S.waits.split_bits { owner::WR_NONSPINNABLE } else { owner::NONSPINNABLE };
         // Ordering: Relaxed, hint (re-checked by the next spinner)
         if self.owner.load(Relaxed) & bits != 0 {
             // Ordering: Relaxed, hint (as above)

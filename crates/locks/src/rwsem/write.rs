@@ -18,7 +18,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     #[cold]
     pub(super) fn write_slow(&self, deadline: Option<u64>) -> bool {
         inc::<P>(Event::RwsemWriteSlow);
-        if Self::S.eager_polls > 0 && self.poll_eagerly(Self::try_write_unqueued, false) {
+        if Self::S.user.eager_polls > 0 && self.poll_eagerly(Self::try_write_unqueued, false) {
             inc::<P>(Event::RwsemOptLock);
             return true;
         }
@@ -26,7 +26,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             return self.without_node(Self::try_write, Event::RwsemWlockFail, deadline);
         };
         P::check_in(&me);
-        if Self::S.writers_spin {
+        if Self::S.waits.writers_spin {
             let spun = self.may_spin(false)
                 && self.spin_in_turn(&me, Self::try_write_unqueued, false) == Some(true);
             if spun {
@@ -98,7 +98,9 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
                 loop {
                     self.sleep_as_writer(me, first, doze_ns, deadline);
                     sleeps += 1;
-                    if !Self::S.looks_first || self.has_a_chance(me, record, first, deadline) {
+                    if !Self::S.waits.recheck_before_wait_lock
+                        || self.has_a_chance(me, record, first, deadline)
+                    {
                         break;
                     }
                 }
@@ -132,7 +134,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// the lock changes hands without it, neither side pays for wake-ups that come to nothing.
     /// Returns how long it may sleep so.
     fn begin_doze(&self, sleeps: u32) -> u64 {
-        let dozes = Self::S.doze_ns != NEVER && Self::S.writers_steal;
+        let dozes = Self::S.user.doze_ns != NEVER && Self::S.admission.writers_steal;
         // Ordering: Relaxed, sequence (HANDOFF changes inside the wait lock, [record.wait_lock])
         if !dozes || sleeps == 0 || self.count.load(Relaxed) & HANDOFF != 0 {
             return NEVER;
@@ -140,7 +142,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         // Ordering: Relaxed, hint (an unlock that has seen the flag wakes this thread; one that
         // has not leaves it to the timer)
         self.count.fetch_and(!WAITERS, Relaxed);
-        Self::S.doze_ns << (sleeps - 1).min(DOUBLINGS)
+        Self::S.user.doze_ns << (sleeps - 1).min(DOUBLINGS)
     }
 
     fn sleep_as_writer(&self, me: &Me<P>, first: bool, doze_ns: u64, deadline: Option<u64>) {
@@ -148,7 +150,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         // Ordering: Relaxed, hint (only the first waiter raises the flag)
         if first && self.count.load(Relaxed) & HANDOFF == 0 {
             // Steady readers may leave no unlock to wake this thread to its right (race 16).
-            let right_ns = match Self::S.handoff_ns {
+            let right_ns = match Self::S.admission.handoff_ns {
                 NEVER => NEVER,
                 _ => P::ns_of(handoff_at::<P>(me.slot()).saturating_sub(P::ticks())),
             };
@@ -191,7 +193,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         // Ordering: Relaxed, hint (re-checked by the exchange)
         let mut now = self.count.load(Relaxed);
         loop {
-            if !first && (now & HANDOFF != 0 || !Self::S.writers_steal) {
+            if !first && (now & HANDOFF != 0 || !Self::S.admission.writers_steal) {
                 return false;
             }
             let new = if now & LOCKED == 0 {
@@ -230,15 +232,15 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
 
     /// Whether the first writer may forbid stealing now.
     fn may_ask(&self, me: &Me<P>, now: u64) -> bool {
-        (Self::S.drains_readers && now & WRITER == 0)
-            || (Self::S.handoff_ns != NEVER && P::ticks() >= handoff_at::<P>(me.slot()))
+        (Self::S.user.handoff_from_readers && now & WRITER == 0)
+            || (Self::S.admission.handoff_ns != NEVER && P::ticks() >= handoff_at::<P>(me.slot()))
     }
 
     /// A writer that found spinning forbidden keeps it so for readers (P11).
     fn stay_forbidden(&self, me: &Me<P>) {
         // Ordering: Relaxed, owner-only (the caller's own word)
         let saw = node::words(me.record())[node::RW_SAW_BIT].load(Relaxed);
-        if Self::S.sticky_reader_bit && saw != 0 {
+        if Self::S.waits.sticky_reader_bit && saw != 0 {
             // Ordering: Relaxed, hint (an update may be lost, race 17)
             self.owner.fetch_or(owner::RD_NONSPINNABLE, Relaxed);
             inc::<P>(Event::RwsemOptNorspin);
