@@ -37,6 +37,7 @@ const HELP: &str = help!(
   lockwright bench                  mutexes of this machine side by side
   lockwright bench rwlock           reader-writer locks
   lockwright run -- ./server        a program as it is, with these locks
+  lockwright stat -- ./server       which of its locks are waited for, and who held them
   lockwright doctor                 what this machine offers to locks
   lockwright sim published --quick  published results beside simulated ones"
 );
@@ -62,6 +63,9 @@ pub enum Command {
     /// Run a command with lockwright's locks in place of the C library's
     #[command(after_help = crate::run::HELP)]
     Run(crate::run::RunArgs),
+    /// Run a command, or attach to one, and show which of its locks are waited for, from where, who held them
+    #[command(after_help = crate::stat::HELP)]
+    Stat(Box<crate::stat::StatArgs>),
     /// Find the step of a series at which it got worse: locks, commands, or revisions
     #[command(after_help = crate::bisect::HELP)]
     Bisect(Box<crate::bisect::BisectArgs>),

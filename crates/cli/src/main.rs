@@ -27,6 +27,7 @@ mod progress;
 mod run;
 mod session;
 mod sim;
+mod stat;
 mod torture;
 mod values;
 mod workload;
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         Command::Torture(args) => torture::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Stat(args) => stat::run(&args),
         Command::Doctor { json } => doctor::run(json),
     };
     match done {

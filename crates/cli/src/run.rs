@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use clap::Args;
 
 use crate::failure::Failure;
-use crate::launch::Launch;
+use crate::launch::{Launch, policy};
+use crate::stat::folder;
 
 /// The end of the help text.
 pub const HELP: &str = "\
@@ -49,44 +50,11 @@ pub struct RunArgs {
 /// Runs the command.
 pub fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let mut launch = Launch::default();
-    if let Some(policy) = &args.policy {
-        launch.environment.push(("LOCKWRIGHT_POLICY", policy.into()));
+    launch.set_policy(args.policy.as_deref());
+    // For whoever asks later, with `stat -p` or `top`; without a place for statistics nobody can.
+    if let Some(folder) = folder::of_user() {
+        folder::remove_stale(&folder);
+        launch.environment.push(("LOCKWRIGHT_STAT_DIR", folder.into()));
     }
-    launch.run(&args.command).map(ExitCode::from)
-}
-
-/// The policies that the interposer knows, by family.
-const POLICIES: [(&str, &[&str]); 2] = [
-    ("mutex", &["default", "latency", "kernel", "fair", "libc"]),
-    ("rwlock", &["default", "kernel", "fair", "libc"]),
-];
-
-/// Refuses what the interposer would ignore with a warning.
-fn policy(text: &str) -> Result<String, String> {
-    for part in text.split([';', ',']).filter(|part| !part.is_empty()) {
-        let (family, name) = part.split_once('=').unwrap_or(("", part));
-        let knows = |(of, names): &(&str, &[&str])| {
-            (family.is_empty() || family == *of) && names.contains(&name)
-        };
-        if !POLICIES.iter().any(knows) {
-            let all = POLICIES.map(|(family, names)| format!("{family}={}", names.join("|")));
-            return Err(format!("no policy {part}; there are {}", all.join(" and ")));
-        }
-    }
-    Ok(text.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn policies_that_the_interposer_does_not_know_are_refused() {
-        for good in ["latency", "mutex=kernel", "mutex=fair;rwlock=libc", "libc"] {
-            assert_eq!(policy(good).as_deref(), Ok(good));
-        }
-        for bad in ["slow", "rwlock=latency", "spin=fair", "mutex="] {
-            assert!(policy(bad).unwrap_err().contains(bad), "{bad}");
-        }
-    }
+    Ok(ExitCode::from(launch.run(&args.command, None)?.code))
 }

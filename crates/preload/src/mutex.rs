@@ -5,8 +5,8 @@ use core::ffi::{c_int, c_void};
 use libc::{CLOCK_REALTIME, EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, clockid_t, timespec};
 use lockwright_locks::mutex::{Atomic, Fair, Kernel, Latency, Policy, RawMutex};
 use lockwright_locks::ownership::{Entry, Exit};
+use lockwright_platform::Native;
 use lockwright_platform::native::Timeout;
-use lockwright_platform::{Native, Platform};
 
 use crate::entry::{export, export_from};
 use crate::objects::Mutex;
@@ -164,14 +164,14 @@ impl Mutex {
         }
         let address = &raw const *self as usize;
         let others = self.is_watched() && self.others_wait();
-        let at = if others { Native::ticks() } else { 0 };
+        let charge = if others { stat::charge(address) } else { None };
         stat::hold_ends(address);
         self.own.released_by(Native::tid());
         // SAFETY: the caller's contract (1).
         under_policy!(self, raw => unsafe { raw.unlock() });
         // The mutex may be gone.
         if others {
-            stat::blame(address, from, at);
+            stat::blame(charge, from);
         } else {
             stat::settle();
         }
@@ -192,7 +192,7 @@ impl Mutex {
             let address = &raw const *self as usize;
             stat::hold_ends(address);
             if self.is_watched() && self.others_wait() {
-                stat::blame(address, from, Native::ticks());
+                stat::blame(stat::charge(address), from);
             } else {
                 stat::settle();
             }
@@ -259,10 +259,10 @@ unsafe fn unlock_otherwise(mutex: *mut Mutex, from: usize) -> c_int {
     unsafe {
         if is_real(&*mutex) {
             let watched = stat::is_on();
-            let at = if watched { Native::ticks() } else { 0 };
+            let charge = if watched { stat::charge(mutex as usize) } else { None };
             let result = real::pthread_mutex_unlock(mutex);
             if watched {
-                stat::blame(mutex as usize, from, at);
+                stat::blame(charge, from);
             }
             return result;
         }

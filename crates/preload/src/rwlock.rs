@@ -11,7 +11,7 @@ use libc::{CLOCK_REALTIME, EBUSY, EDEADLK, EINVAL, ETIMEDOUT, clockid_t, timespe
 use lockwright_locks::rwsem::RawRwLock;
 use lockwright_locks::rwsem::count::{READERS, WRITER};
 use lockwright_locks::rwsem::policy::{Policy, V5_11};
-use lockwright_platform::{Native, Platform};
+use lockwright_platform::Native;
 use lockwright_statfile::Kind;
 
 use crate::entry::{export, export_from};
@@ -134,7 +134,7 @@ impl RwLock {
         let address = &raw const *self as usize;
         let counts = settings::counts();
         let others = counts && self.others_wait();
-        let at = if others { Native::ticks() } else { 0 };
+        let charge = if others { stat::charge(address) } else { None };
         if self.is_written_by(Native::tid()) {
             self.set_writer(0);
             // SAFETY: the caller's contract (1).
@@ -146,7 +146,7 @@ impl RwLock {
         // Else nobody reads, and taking a reader away would break the lock. The C library says
         // nothing either. The lock may be gone.
         if others {
-            stat::blame(address, from, at);
+            stat::blame(charge, from);
         } else if counts {
             stat::settle();
         }
@@ -299,10 +299,10 @@ export_from! {
         // SAFETY: see above, here and below.
         unsafe {
             if is_real(&*rwlock) {
-                let at = if stat::is_on() { Native::ticks() } else { 0 };
+                let charge = if stat::is_on() { stat::charge(rwlock as usize) } else { None };
                 let result = real::pthread_rwlock_unlock(rwlock);
                 if stat::is_on() {
-                    stat::blame(rwlock as usize, from, at);
+                    stat::blame(charge, from);
                 }
                 return result;
             }

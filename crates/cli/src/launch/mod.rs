@@ -7,6 +7,7 @@ use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -32,22 +33,45 @@ pub struct Launch {
     pub environment: Vec<(&'static str, OsString)>,
 }
 
+/// How a command ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// Its exit code, 128 and the number of the signal that killed it, or 127 or 126 if it could not
+    /// be started.
+    pub code: u8,
+    /// How long it ran.
+    pub took: Duration,
+    /// Somebody wanted it to end.
+    pub interrupted: bool,
+}
+
+/// What is done from time to time while a command runs.
+pub type Tick<'t> = (Duration, &'t mut dyn FnMut());
+
 impl Launch {
-    /// Runs the command to its end and returns its exit code, 128 and the number of the signal that killed
-    /// it, or 127 or 126 if it cannot be started.
+    /// Under these policies.
+    pub fn set_policy(&mut self, policy: Option<&str>) {
+        if let Some(policy) = policy {
+            self.environment.push(("LOCKWRIGHT_POLICY", policy.into()));
+        }
+    }
+
+    /// Runs the command to its end.
     ///
     /// # Errors
     ///
     /// If the interposer cannot be found.
-    pub fn run(&self, command: &[OsString]) -> Result<u8, Failure> {
-        let signals = forwarded_signals()?;
-        match self.start(command)? {
-            Err(code) => Ok(code),
+    pub fn run(&self, command: &[OsString], tick: Option<Tick<'_>>) -> Result<Ended, Failure> {
+        let mut signals = forwarded_signals()?;
+        let began = Instant::now();
+        let (code, interrupted) = match self.start(command)? {
+            Err(code) => (code, false),
             Ok(mut child) => {
-                let status = wait(&mut child, signals)?;
-                Ok(code_of(status))
+                let (status, interrupted) = wait(&mut child, &mut signals, tick)?;
+                (code_of(status), interrupted)
             }
-        }
+        };
+        Ok(Ended { code, took: began.elapsed(), interrupted })
     }
 
     /// Starts the command; the inner error is the exit code if that fails.
@@ -94,7 +118,8 @@ fn preload(library: &Path, program: &Program) -> OsString {
     list
 }
 
-/// The interposer: where `LOCKWRIGHT_PRELOAD` says, beside this program, or where it is installed to.
+/// The interposer: where `LOCKWRIGHT_PRELOAD` says, beside this program, or where it is installed
+/// to.
 fn library() -> Result<PathBuf, Failure> {
     if let Some(named) = std::env::var_os("LOCKWRIGHT_PRELOAD").filter(|name| !name.is_empty()) {
         let named = PathBuf::from(named);
@@ -129,15 +154,36 @@ fn forwarded_signals() -> Result<SignalsInfo<WithOrigin>, Failure> {
         .map_err(|error| Failure::Environment(format!("cannot handle signals: {error}")))
 }
 
-/// Waits for the command, passing signals on to it.
-fn wait(child: &mut Child, mut signals: SignalsInfo<WithOrigin>) -> Result<ExitStatus, Failure> {
+/// How often is looked at a command while something is done from time to time.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Waits for the command, passing signals on to it; whether one of them was to end it.
+fn wait(
+    child: &mut Child,
+    signals: &mut SignalsInfo<WithOrigin>,
+    mut tick: Option<Tick<'_>>,
+) -> Result<(ExitStatus, bool), Failure> {
     let failed = |error| Failure::Environment(format!("cannot wait for the command: {error}"));
     let id = Pid::from_raw(child.id().cast_signed());
+    let mut interrupted = false;
+    let mut next = tick.as_ref().map(|(every, _)| Instant::now() + *every);
     loop {
         if let Some(status) = child.try_wait().map_err(failed)? {
-            return Ok(status);
+            return Ok((status, interrupted));
         }
-        for origin in signals.wait() {
+        let origins: Vec<_> = match (&mut tick, &mut next) {
+            (Some((every, tick)), Some(next)) => {
+                if Instant::now() >= *next {
+                    tick();
+                    *next += *every;
+                }
+                std::thread::sleep(LOOK.min(next.saturating_duration_since(Instant::now())));
+                signals.pending().collect()
+            }
+            _ => signals.wait().collect(),
+        };
+        for origin in origins {
+            interrupted |= [SIGHUP, SIGINT, SIGQUIT, SIGTERM].contains(&origin.signal);
             // A terminal's signal has no sender, and goes to the command too.
             let sender = origin.process.filter(|sender| sender.pid != 0);
             if origin.signal != SIGCHLD
@@ -155,4 +201,40 @@ fn wait(child: &mut Child, mut signals: SignalsInfo<WithOrigin>) -> Result<ExitS
 fn code_of(status: ExitStatus) -> u8 {
     let signal = status.signal().map(|signal| 128 + signal);
     status.code().or(signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
+}
+
+/// The policies that the interposer knows, by family.
+const POLICIES: [(&str, &[&str]); 2] = [
+    ("mutex", &["default", "latency", "kernel", "fair", "libc"]),
+    ("rwlock", &["default", "kernel", "fair", "libc"]),
+];
+
+/// Refuses what the interposer would ignore with a warning.
+pub fn policy(text: &str) -> Result<String, String> {
+    for part in text.split([';', ',']).filter(|part| !part.is_empty()) {
+        let (family, name) = part.split_once('=').unwrap_or(("", part));
+        let knows = |(of, names): &(&str, &[&str])| {
+            (family.is_empty() || family == *of) && names.contains(&name)
+        };
+        if !POLICIES.iter().any(knows) {
+            let all = POLICIES.map(|(family, names)| format!("{family}={}", names.join("|")));
+            return Err(format!("no policy {part}; there are {}", all.join(" and ")));
+        }
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_that_the_interposer_does_not_know_are_refused() {
+        for good in ["latency", "mutex=kernel", "mutex=fair;rwlock=libc", "libc"] {
+            assert_eq!(policy(good).as_deref(), Ok(good));
+        }
+        for bad in ["slow", "rwlock=latency", "spin=fair", "mutex="] {
+            assert!(policy(bad).unwrap_err().contains(bad), "{bad}");
+        }
+    }
 }

@@ -35,7 +35,8 @@ pub fn find(name: &OsStr) -> Option<PathBuf> {
 }
 
 impl Program {
-    /// Looks at a file. What cannot be read is taken for an ordinary program: starting it will tell.
+    /// Looks at a file. What cannot be read is taken for an ordinary program: starting it will
+    /// tell.
     pub fn read(file: &Path) -> Self {
         let mut file = file.to_owned();
         for _ in 0..SCRIPTS {
@@ -122,7 +123,8 @@ fn needed<'data>(
 const NATIVE: elf::Machine =
     if cfg!(target_arch = "aarch64") { elf::EM_AARCH64 } else { elf::EM_X86_64 };
 
-/// Why the system starts this file with more rights than the caller has: then it ignores `LD_PRELOAD`.
+/// Why the system starts this file with more rights than the caller has: then it ignores
+/// `LD_PRELOAD`.
 fn more_rights(file: &Path) -> Option<String> {
     let about = fs::metadata(file).ok()?;
     let mode = about.permissions().mode();

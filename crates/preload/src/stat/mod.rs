@@ -156,9 +156,7 @@ fn count_at_site(file: &File, w: &Words, index: u32, role: u32, from: usize, ns:
     }
     let frames = &frames[..depth];
     tables::count_at(file, site, ns, (depth > 0).then_some(frames));
-    if depth > 0 {
-        modules::cover(file, frames.iter().copied().chain([from]));
-    }
+    modules::cover(file, frames.iter().copied().chain([from]));
     w.depth.set(0);
 }
 
@@ -206,34 +204,49 @@ fn take_stack(w: &Words, next_ns: u64) {
     w.busy.set(false);
 }
 
-/// A lock that others wait for has been released, at a time in ticks: whoever did that is blamed
-/// for the time since the last release. The object may be gone.
+/// What others have waited for a hold that ends now.
+#[derive(Clone, Copy)]
+pub struct Charge {
+    lock: u32,
+    ns: u64,
+    at: u64,
+}
+
+/// A lock that others wait for is about to be released: what they have waited since the last
+/// release. With the lock still held, or a waiter that it goes to could release it first, and would
+/// be blamed for what it has waited itself.
 #[cold]
-pub fn blame(address: usize, from: usize, at: u64) {
+pub fn charge(address: usize) -> Option<Charge> {
+    let (lock, entry) = tables::known_lock(file::collecting()?, address)?;
+    let at = Native::ticks();
+    // Read one by one, so off by a wait that begins or ends just now; the next release makes up for
+    // it.
+    // Ordering: Relaxed, stat (block)
+    let now = at.wrapping_mul(entry.waiters.load(Relaxed).into());
+    let waiting = now.wrapping_sub(entry.sum_of_starts.load(Relaxed)) as i64;
+    let all = entry.waited_ticks.load(Relaxed).wrapping_add(waiting.max(0) as u64);
+    let before = entry.blamed_ticks.fetch_max(all, Relaxed);
+    Some(Charge { lock, ns: Native::ns_of(all.saturating_sub(before)), at })
+}
+
+/// It has been released: whoever did that is blamed. The object may be gone.
+#[cold]
+pub fn blame(charge: Option<Charge>, from: usize) {
     settle();
-    let Some(file) = file::collecting() else { return };
+    let (Some(charge), Some(file)) = (charge.filter(|charge| charge.ns > 0), file::collecting())
+    else {
+        return;
+    };
     words(|w| {
         if w.busy.get() {
             return;
         }
-        let Some((index, lock)) = tables::known_lock(file, address) else { return };
-        // Read one by one, so off by a wait that begins or ends just now; the next release makes up
-        // for it.
-        // Ordering: Relaxed, stat (block)
-        let now = at.wrapping_mul(lock.waiters.load(Relaxed).into());
-        let waiting = now.wrapping_sub(lock.sum_of_starts.load(Relaxed)) as i64;
-        let all = lock.waited_ticks.load(Relaxed).wrapping_add(waiting.max(0) as u64);
-        let before = lock.blamed_ticks.fetch_max(all, Relaxed);
-        let ns = Native::ns_of(all.saturating_sub(before));
-        if ns == 0 {
-            return;
-        }
         w.busy.set(true);
-        if at >= w.next_hold_stack.get() {
+        if charge.at >= w.next_hold_stack.get() {
             w.depth.set(stack::take(&w.frames));
-            w.next_hold_stack.set(at + Native::ticks_of(STACK_EVERY_NS));
+            w.next_hold_stack.set(charge.at + Native::ticks_of(STACK_EVERY_NS));
         }
-        count_at_site(file, w, index, Role::MakesWait as u32, from, ns);
+        count_at_site(file, w, charge.lock, Role::MakesWait as u32, from, charge.ns);
         w.busy.set(false);
     });
 }
