@@ -17,25 +17,62 @@
 //! });
 //! ```
 //!
-//! # Choosing a mutex
+//! # Choosing
 //!
-//! | type | waiting | choose it when |
+//! | type | bytes beside the data | choose it when |
 //! |---|---|---|
-//! | [`Mutex`] | two regimes, 1 ms slices | throughput and an even share over 0.1 s matter |
-//! | [`LatencyMutex`] | the same, short slices | the longest wait matters more than throughput |
-//! | [`AtomicMutex`] | as `Mutex`, atomic unlock | the mutex may be freed by its next owner through a raw pointer |
+//! | [`Mutex`] | 8 | you have no reason for another |
+//! | [`LatencyMutex`] | 8 | the longest wait matters more than the rate |
+//! | [`FairMutex`] | 8 | each waiter shall have its turn, whatever that costs |
+//! | [`AtomicMutex`] | 8 | its next owner may free it through a raw pointer; or other CPUs must never be interrupted |
+//! | [`ReentrantMutex`] | 24 | code that holds it calls code that locks it |
+//! | [`RwLock`] | 16 | data are read more often than written, in sections longer than the lock's own cost |
+//! | [`RecursiveRwLock`] | 16 | a thread that reads may read again; writers may starve |
+//! | [`BiasedRwLock`] | 128 | there are a thousand reads and more for each write |
+//! | [`SeqLock`] | 8 and 8 | a small [`Plain`] value is read often; readers store nothing, and do not wait long |
+//! | [`SeqLatch`] | 8, the data twice | the same, and a signal handler reads it: no reader waits for a writer at all |
+//! | [`SeqCount`] | 8 | the data and the lock of the writers are yours already |
+//! | [`Condvar`] | - | threads wait for a change of what a mutex protects |
+//! | [`Once`] | - | something is done once |
 //!
-//! # Data that are read more often than written
+//! All need no initialisation, and panics poison none but [`Once`]. The page of each type says what it guarantees
+//! and does not.
 //!
-//! | type | choose it when |
-//! |---|---|
-//! | [`SeqLock`] | a small [`Plain`] value is read often; readers store nothing, and do not wait long |
-//! | [`SeqLatch`] | the same, and a signal handler reads it: no reader waits for a writer at all |
-//! | [`SeqCount`] | the data and the lock of the writers are yours already |
+//! # Policies
 //!
-//! All mutexes are 8 bytes beside their data, need no initialisation and are not poisoned by a
-//! panic. A signal handler may lock and unlock mutexes, as far as it does not wait for the thread
-//! that it interrupted; it must not notify a condition variable that this thread was using.
+//! [`MutexWith`] and [`RwLockWith`] take a policy, a type that says how threads wait: [`Slice`] (the default: a
+//! thread that takes a contended mutex again and again keeps it for a slice of time, so that the line of the
+//! mutex stays in its cache; others that come now and then are let in between), [`Latency`] (shorter slices),
+//! [`SliceAtomic`] (nothing of the mutex is touched after the unlock's one operation), [`Fair`] (each unlock hands
+//! the mutex on), [`Standard`] and [`Recursive`] for reader-writer locks.
+//!
+//! # Platforms
+//!
+//! 64-bit Linux, x86-64 and aarch64, with glibc 2.35 or later has everything. Elsewhere (musl, 32-bit Linux, macOS,
+//! Windows) the same locks wait by what the standard library offers: it is not known which CPU a holder runs on,
+//! each unlock has a fence of its own, a forked child may use no lock that another thread of its parent was in the
+//! middle of, and signal handlers may use none. A target without threads or 64-bit atomic operations is refused by one error.
+//! `lockwright doctor`, of the command line, says what a machine lacks and what that costs.
+//!
+//! On Linux a thread that goes to sleep has the CPUs of the process pass a fence (`membarrier`), so that unlocking
+//! costs one atomic operation. The environment variable `LOCKWRIGHT_MEMBARRIER=off`, or the feature
+//! `no_membarrier` of `lockwright-platform`, turns that off. `LOCKWRIGHT_CPUS=n` has locks behave as if there were so many CPUs, for
+//! tests.
+//!
+//! # Features
+//!
+//! | feature | default | what |
+//! |---|---|---|
+//! | `events` | yes | counts what happened in slow paths: module [`events`] |
+//! | `arc_lock` | yes | guards that hold an `Arc` of their lock |
+//! | `send_guard` | no | guards may go to other threads (readers' of [`BiasedRwLock`] never) |
+//! | `serde` | no | what a lock protects is serialized and deserialized |
+//! | `owning_ref` | no | guards for the crate of this name |
+//! | `lock_api_04` | no | the same locks for crates on `lock_api` 0.4: module `lock_api_04` |
+//! | `deadlock_detection` | no | finds threads that wait for each other: module `deadlock` |
+//! | `stages` | no | the kernel's policies, stage by stage, to compare with: module `stages` |
+//!
+//! The oldest compiler is Rust 1.95.
 
 #![deny(missing_docs)]
 
