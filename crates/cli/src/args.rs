@@ -66,6 +66,9 @@ pub enum Command {
     /// Run a command, or attach to one, and show which of its locks are waited for, from where, who held them
     #[command(after_help = crate::stat::HELP)]
     Stat(Box<crate::stat::StatArgs>),
+    /// Make one page of result files: pictures, tables, the machine
+    #[command(after_help = crate::report::HELP)]
+    Report(crate::report::ReportArgs),
     /// Find the step of a series at which it got worse: locks, commands, or revisions
     #[command(after_help = crate::bisect::HELP)]
     Bisect(Box<crate::bisect::BisectArgs>),

@@ -24,6 +24,7 @@ mod order;
 mod output;
 mod policies;
 mod progress;
+mod report;
 mod run;
 mod session;
 mod sim;
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         Command::Bisect(args) => bisect::run(&args),
         Command::Torture(args) => torture::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Stat(args) => stat::run(&args),
         Command::Doctor { json } => doctor::run(json),
