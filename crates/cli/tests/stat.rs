@@ -19,7 +19,7 @@ fn stat(arguments: &[&str]) -> Command {
 }
 
 fn hot() -> String {
-    compiled("hot", include_str!("hot.c"), &["-g"]).to_str().unwrap().to_owned()
+    compiled("hot", include_str!("hot.c"), &["-g", "-O1"]).to_str().unwrap().to_owned()
 }
 
 /// The report of a run of the program, with more arguments.
@@ -42,14 +42,22 @@ fn locks_are_named_counted_and_blamed_on_who_held_them() {
     let report = report(&[]);
     assert!(report["locks"][0]["lock"] == "hottest", "{report:#}");
     assert!(report["events"]["mutex_sleep"].as_u64() > Some(0), "{report:#}");
-    for (name, holder) in
-        [("hottest", "long_hold"), ("warm", "write_warm"), ("make_cool", "use_cool")]
-    {
+    let locks = [
+        ("hottest", "long_hold", ["long_hold", "short_hold"]),
+        ("warm", "write_warm", ["write_warm", "read_warm"]),
+        ("make_cool", "use_cool", ["use_cool", "use_cool"]),
+    ];
+    for (name, holder, callers) in locks {
         let lock = lock(&report, name);
         // Four threads, a hundred times each.
         assert_eq!(lock["acquisitions"], 400, "{lock:#}");
         let first = lock["holders"][0]["frames"][0].as_str().unwrap();
         assert!(first.starts_with(holder), "{lock:#}");
+        let at_its_calls = |waiter: &Value| {
+            let first = waiter["frames"][0].as_str().unwrap();
+            callers.iter().any(|caller| first.starts_with(caller))
+        };
+        assert!(lock["waiters"].as_array().unwrap().iter().all(at_its_calls), "{lock:#}");
     }
 }
 

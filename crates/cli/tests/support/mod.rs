@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use assert_cmd::Command;
@@ -75,14 +75,20 @@ pub fn interposer() -> &'static Path {
     })
 }
 
-/// A C program.
+/// A C program; compiled once, since another test may be running it.
 pub fn compiled(name: &str, source: &str, arguments: &[&str]) -> PathBuf {
+    static DONE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let (text, program) = (folder.join(name).with_extension("c"), folder.join(name));
+    let mut done = DONE.lock().unwrap();
+    if done.contains(&program) {
+        return program;
+    }
     fs::write(&text, source).unwrap();
     let mut compiler = std::process::Command::new("cc");
     compiler.args(["-std=gnu11", "-O1", "-Wall", "-Werror", "-o"]).arg(&program).arg(&text);
     let output = compiler.args(arguments).arg("-pthread").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    done.push(program.clone());
     program
 }

@@ -199,7 +199,7 @@ fn about_to_sleep() {
 
 fn take_stack(w: &Words, next_ns: u64) {
     w.busy.set(true);
-    w.depth.set(stack::take(&w.frames));
+    w.depth.set(stack::take(&w.frames, w.from.get()));
     w.next_wait_stack.set(Native::ticks() + Native::ticks_of(next_ns));
     w.busy.set(false);
 }
@@ -243,7 +243,7 @@ pub fn blame(charge: Option<Charge>, from: usize) {
         }
         w.busy.set(true);
         if charge.at >= w.next_hold_stack.get() {
-            w.depth.set(stack::take(&w.frames));
+            w.depth.set(stack::take(&w.frames, from));
             w.next_hold_stack.set(charge.at + Native::ticks_of(STACK_EVERY_NS));
         }
         count_at_site(file, w, charge.lock, Role::MakesWait as u32, from, charge.ns);

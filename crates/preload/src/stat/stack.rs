@@ -39,10 +39,10 @@ pub fn prepare() {
     }
 }
 
-/// Writes the addresses that calls return to, without those of this library; returns how many. 0:
-/// the stack has no room for the walk, or there is none.
+/// Writes the addresses that calls return to, from the call of this library on, which returns to `from`;
+/// returns how many. A walk that does not pass there went astray: then there is that one address.
 #[inline(never)]
-pub fn take(into: &[Cell<usize>; FRAMES]) -> u32 {
+pub fn take(into: &[Cell<usize>; FRAMES], from: usize) -> u32 {
     let mut all = [core::ptr::null_mut(); FRAMES + OWN];
     // Ordering: Relaxed, hint (set once before main)
     let found = match BACKTRACE.load(Relaxed) {
@@ -58,22 +58,15 @@ pub fn take(into: &[Cell<usize>; FRAMES]) -> u32 {
     };
     let frames = all[..found.min(all.len())].iter().map(|frame| *frame as usize);
     let mut depth = 0;
-    for (place, frame) in into.iter().zip(frames.skip_while(|&frame| is_own(frame))) {
+    for (place, frame) in into.iter().zip(frames.skip_while(|&frame| frame != from)) {
         place.set(frame);
         depth += 1;
     }
+    if depth == 0 {
+        into[0].set(from);
+        depth = 1;
+    }
     depth
-}
-
-unsafe extern "C" {
-    /// The beginning and the end of this library, by the linker.
-    static __ehdr_start: u8;
-    static _end: u8;
-}
-
-fn is_own(address: usize) -> bool {
-    let (start, end) = (&raw const __ehdr_start as usize, &raw const _end as usize);
-    (start..end).contains(&address)
 }
 
 /// Whether the walk will not run into the end of the stack, which is small in some threads.
