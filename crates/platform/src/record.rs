@@ -108,8 +108,8 @@ pub const THREAD_WORDS: usize = 14;
 /// 32-bit words of a lock record that are free for algorithms.
 pub const LOCK_WORDS: usize = 8;
 
-/// 64-bit words of a thread record that only its thread uses.
-pub const NOTES: usize = 16;
+/// 64-bit words of a thread record that only its thread uses; they fill a line.
+pub const NOTES: usize = 8;
 
 /// Cells of a thread record; with their tallies they fill a line.
 pub const CELLS: usize = if cfg!(loom) { 2 } else { 4 };

@@ -5,7 +5,7 @@
 //! wait for its end. One whose slice a guest interrupts has *lent* the rest. After scheduler-cooperative
 //! locks (Patel et al., EuroSys 2020), which ban a thread for as long as the others need; here it only queues.
 //!
-//! *Approximates*: a thread remembers eight locks at most, and takes a lock for another whose address
+//! *Approximates*: a thread remembers four locks at most, and takes a lock for another whose address
 //! was its; either costs a place in the queue, or gives one. *Checked by* the tests below.
 
 use core::sync::atomic::Ordering::Relaxed;
