@@ -7,8 +7,8 @@
 //! | [`Barging`] | `std::sync::Mutex` on Linux, a futex: spins a hundred times, sleeps, is woken, and then competes with whoever comes | threads asleep at this lock only share its bucket in the kernel |
 //! | [`FairAfter`] | `parking_lot::Mutex`: as that, but after half a millisecond on average an unlock hands the lock to who has slept longest | the same for the bucket of its own table |
 //!
-//! *Guarantees*: mutual exclusion, no lost wake-up. *Waiting*: as the table says. *Node lifetime*: a waiter
-//! lies on its thread's stack until it has seen that it is woken, which is the last that a waker does to it.
+//! *Guarantees*: mutual exclusion, no lost wake-up. *Waiting*: as the table says. *Node lifetime*: a waiter's
+//! is its lock's.
 //! *Checked by*: `tests.rs`, on threads and in the simulator.
 
 mod barging;

@@ -4,12 +4,12 @@
 //! ```text
 //! Edges
 //!  [guard]  leave: guard Release -> enter: guard Acquire  publishes the queue
-//!  [woken]  wake: woken Release -> sleep: woken Acquire  publishes what the waker says; the waiter's memory is its own again
+//!  [woken]  wake: woken Release -> sleep: woken Acquire  publishes what the waker says
 //! ```
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use lockwright_platform::{Platform, Slot, Spin, Until, Word};
 
@@ -19,32 +19,47 @@ pub(super) struct Waiters<P: Platform> {
     /// 1: somebody looks at the queue.
     guard: P::Word<u32>,
     /// Never contended: the guard is held.
-    queue: Mutex<VecDeque<Asleep<P>>>,
+    queue: Mutex<Queue<P>>,
 }
 
-/// A waiter, on its thread's stack.
+struct Queue<P: Platform> {
+    asleep: VecDeque<(Slot, Arc<Waiter<P>>)>,
+    /// By the slots of their threads. They stay as long as the lock: were they on stacks, a simulated run
+    /// would depend on which of these lie where others lay before.
+    all: Vec<Option<Arc<Waiter<P>>>>,
+}
+
+impl<P: Platform> Queue<P> {
+    /// The thread of this slot is asleep from now on.
+    fn push(&mut self, slot: Slot) -> Arc<Waiter<P>> {
+        let at = usize::from(slot.get());
+        if self.all.len() <= at {
+            self.all.resize(at + 1, None);
+        }
+        let waiter = self.all[at].get_or_insert_with(|| Arc::new(Waiter { woken: Word::new(0) }));
+        let waiter = Arc::clone(waiter);
+        // Ordering: Relaxed, owner-only (nobody wakes it before it is in the queue)
+        waiter.woken.store(0, Relaxed);
+        self.asleep.push_back((slot, Arc::clone(&waiter)));
+        waiter
+    }
+}
+
+/// A waiter.
 #[repr(align(64))]
 struct Waiter<P: Platform> {
     /// 0: asleep; else what the waker said, and one.
     woken: P::Word<u32>,
 }
 
-struct Asleep<P: Platform> {
-    slot: Slot,
-    waiter: *const Waiter<P>,
-}
-
-// SAFETY: the pointer is used by one thread at a time, the one that has the guard and has taken it out of
-// the queue, while the waiter waits for that.
-unsafe impl<P: Platform> Send for Asleep<P> {}
-
 impl<P: Platform> Waiters<P> {
     pub fn new() -> Self {
-        Waiters { guard: Word::new(0), queue: Mutex::default() }
+        let queue = Mutex::new(Queue { asleep: VecDeque::new(), all: Vec::new() });
+        Waiters { guard: Word::new(0), queue }
     }
 
     /// With the queue to itself.
-    fn alone<R>(&self, f: impl FnOnce(&mut VecDeque<Asleep<P>>) -> R) -> R {
+    fn alone<R>(&self, f: impl FnOnce(&mut Queue<P>) -> R) -> R {
         // Ordering: Acquire, [guard]: pairs with the store below; failure Relaxed, hint (tried again)
         while self.guard.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
             // Ordering: Relaxed, hint (tried again above)
@@ -64,17 +79,7 @@ impl<P: Platform> Waiters<P> {
     /// it did not sleep.
     pub fn sleep_if(&self, stay: impl FnOnce() -> bool) -> Option<u32> {
         let me = P::enter()?;
-        let waiter = Waiter { woken: Word::new(0) };
-        let slept = self.alone(|queue| {
-            let stay = stay();
-            if stay {
-                queue.push_back(Asleep { slot: me.slot(), waiter: &raw const waiter });
-            }
-            stay
-        });
-        if !slept {
-            return None;
-        }
+        let waiter = self.alone(|queue| stay().then(|| queue.push(me.slot())))?;
         loop {
             P::park(&me, None);
             // Ordering: Acquire, [woken]: pairs with wake_one()
@@ -89,11 +94,9 @@ impl<P: Platform> Waiters<P> {
     /// whether others stay, gives what it is told.
     pub fn wake_one(&self, say: impl FnOnce(bool, bool) -> u32) {
         let slot = self.alone(|queue| {
-            let first = queue.pop_front();
-            let said = say(first.is_some(), !queue.is_empty());
-            let Asleep { slot, waiter } = first?;
-            // SAFETY: the waiter stays where it is until it has seen this store.
-            let waiter = unsafe { &*waiter };
+            let first = queue.asleep.pop_front();
+            let said = say(first.is_some(), !queue.asleep.is_empty());
+            let (slot, waiter) = first?;
             // Ordering: Release, [woken]: pairs with the load in sleep_if()
             waiter.woken.store(said + 1, Release);
             Some(slot)
