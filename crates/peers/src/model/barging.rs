@@ -24,7 +24,7 @@ const CALL_NS: u32 = 100;
 #[repr(C, align(64))]
 struct State<K: Work>(K::Word<u32>);
 
-/// See the [module documentation](self).
+/// See the beginning of this file.
 #[repr(C)]
 pub struct Barging<K: Work> {
     state: State<K>,

@@ -33,7 +33,7 @@ const TIMES: u32 = 10;
 #[repr(C, align(64))]
 struct State<K: Work>(K::Word<u32>);
 
-/// See the [module documentation](self).
+/// See the beginning of this file.
 #[repr(C)]
 pub struct FairAfter<K: Work> {
     state: State<K>,
