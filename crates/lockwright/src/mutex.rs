@@ -41,8 +41,8 @@ mutex_names! {
 mutex_names! {
     /// A [`Mutex`] whose longest wait is short.
     ///
-    /// *Cost*: that of a [`Mutex`] when nobody waits; under contention the mutex changes hands four times as
-    /// often and more, each time with a wake-up.
+    /// *Cost*: that of a [`Mutex`] when nobody waits; under contention the mutex changes hands more
+    /// often, each time with a wake-up.
     ///
     /// *Waiting*: as a [`Mutex`], with slices of 0.25 ms, with many waiters of 1 ms over their number, at least
     /// 0.03 ms.

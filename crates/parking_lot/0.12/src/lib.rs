@@ -4,7 +4,7 @@
 //!
 //! ```toml
 //! [patch.crates-io]
-//! parking_lot = { git = "https://github.com/lockwright/lockwright" }
+//! parking_lot = { git = "https://github.com/lockwright/lockwright", version = "0.12" }
 //! ```
 //!
 //! What differs on purpose: see `docs/migrating.md` in the repository.
