@@ -79,6 +79,22 @@ events! {
     OsqFull = "osq_full";
     /// A thread did not spin: its node was still lent to the OSQ that it left last.
     OsqLent = "osq_lent";
+    /// A crowd parted an OSQ by domain.
+    NumaPart = "numa_part";
+    /// The parted queues of an OSQ, idle, became one again.
+    NumaJoin = "numa_join";
+    /// An entry of parted queues, of which those that part say how many were taken, was given back.
+    NumaEntryFree = "numa_entry_free";
+    /// An OSQ was not parted: all entries are in use.
+    NumaFull = "numa_full";
+    /// The turn to spin stayed in its domain.
+    NumaLocal = "numa_local";
+    /// The turn to spin came from another domain, or to nobody's.
+    NumaRemote = "numa_remote";
+    /// A domain gave the turn up after as many as it may have in a row.
+    NumaBatchCount = "numa_batch_count";
+    /// A domain gave the turn up after as long as it may have it.
+    NumaBatchTime = "numa_batch_time";
     /// Heavy fences, before a sleep and when a bias is turned off.
     FenceHeavy = "fence_heavy";
     /// System calls that they made.

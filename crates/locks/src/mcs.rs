@@ -8,7 +8,7 @@
 //! *Guarantees*: at most one thread has the turn; order FIFO among those who stay; nobody waits for a thread
 //! that does not run, but for the turn: joining, going and passing on take a bounded number of steps, the
 //! latter one for each node skipped. *Does not guarantee*: that a thread can queue up: its node may still be
-//! lent to the queue that it went from ([`Turn::Lent`]). *Cost*: two words in the thread's record; two
+//! lent to the queue that it went from ([`Missed::Lent`]). *Cost*: two words in the thread's record; two
 //! exchanges to join and one to pass on, one and one without contention. *Waiting*: spinning on the own node.
 //! *Node lifetime*: records are never freed; a node is used again when its state says FREE and its link
 //! nothing. *Checked by*: `tests/loom_osq.rs`, `osq/tests.rs`.
@@ -50,15 +50,15 @@ const ABANDONED: u32 = 3;
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Closed;
 
-/// How joining a queue ended.
+/// Why joining a queue did not bring the turn.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Turn {
-    /// The caller has the turn, until it [passes](pass) it on.
-    Mine,
+pub enum Missed {
     /// The caller went again.
     Gone,
     /// The caller's node is lent to the queue that it went from last.
     Lent,
+    /// As many as may stand in line.
+    Full,
     /// The queue takes nobody.
     Closed,
 }
@@ -93,16 +93,17 @@ impl Node {
     }
 }
 
-/// Joins the queue and waits for the turn, or until `until` ends the wait; `until.running` is set to the
-/// predecessor. `push` makes the caller the last in the queue's word, and says who was it before.
+/// Joins the queue and waits for the turn, which the caller must [pass] on, or until `until` ends the wait.
+/// `push` makes the caller the last in the queue's word, and says who was it before. If `until.running`
+/// names a thread, the predecessor takes its place.
 pub fn join<P: Platform>(
     node: Node,
     me: &Me<P>,
     until: Until,
     push: impl FnOnce(Slot) -> Result<Option<Slot>, Closed>,
-) -> Turn {
+) -> Result<(), Missed> {
     if !node.is_free(me) {
-        return Turn::Lent;
+        return Err(Missed::Lent);
     }
     let slot = me.slot();
     let state = node.state::<P>(slot);
@@ -110,11 +111,11 @@ pub fn join<P: Platform>(
     state.store(WAITING, Relaxed);
     let pred = match push(slot) {
         Ok(Some(pred)) => pred,
-        Ok(None) => return Turn::Mine,
+        Ok(None) => return Ok(()),
         Err(Closed) => {
             // Ordering: Release, [mcs.free]: nobody has seen the node
             state.store(FREE, Release);
-            return Turn::Closed;
+            return Err(Missed::Closed);
         }
     };
     #[cfg(test)]
@@ -125,25 +126,24 @@ pub fn join<P: Platform>(
     if link.swap(u32::from(slot.get()), AcqRel) == PASSED {
         // Ordering: Release, [mcs.free]: gives the predecessor its node back
         link.store(0, Release);
-        return Turn::Mine;
+        return Ok(());
     }
-    let until = Until { running: Some(pred), ..until };
+    let until = Until { running: until.running.map(|_| pred), ..until };
     // Ordering: Acquire, [mcs.turn]: pairs with the swap in pass()
     if let Spin::Changed(_) = P::spin_while(state, u32::MAX, WAITING, Acquire, until) {
-        return Turn::Mine;
+        return Ok(());
     }
     // Ordering: AcqRel, [mcs.turn]: the node is whoever's who passes the turn on from here; failure
     // Acquire, [mcs.turn]: it was passed to the caller meanwhile
     match state.compare_exchange(WAITING, ABANDONED, AcqRel, Acquire) {
-        Ok(_) => Turn::Gone,
-        Err(_) => Turn::Mine,
+        Ok(_) => Err(Missed::Gone),
+        Err(_) => Ok(()),
     }
 }
 
-/// Passes the caller's turn on to the next that still wants it. `pop_last` empties the queue's word if it
-/// names the slot given.
-pub fn pass<P: Platform>(node: Node, me: &Me<P>, pop_last: impl Fn(Slot) -> bool) {
-    let mut from = me.slot();
+/// Passes on the turn of the node of the thread in `from`, which the caller has, to the next that still wants
+/// it. `pop_last` empties the queue's word if it names the slot given.
+pub fn pass<P: Platform>(node: Node, mut from: Slot, mut pop_last: impl FnMut(Slot) -> bool) {
     loop {
         let (link, state) = (node.next::<P>(from), node.state::<P>(from));
         // Ordering: Acquire, [mcs.link]: pairs with the swap in join()

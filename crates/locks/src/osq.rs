@@ -32,13 +32,14 @@
 //!  [osq.open]   open, add_first_user, join_first, clear: word store Release -> look: word load Acquire  publishes that the anchor of the last lock names the record no more
 //! ```
 
-use core::cell::Cell;
+mod numa;
+
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use lockwright_platform::{Me, Platform, Slot, Until, Word};
+use lockwright_platform::{Me, Platform, RecordId, Slot, Until, Word};
 
 use crate::events::{Event, inc};
-use crate::mcs::{self, Closed, Node, Turn};
+use crate::mcs::{self, Closed, Missed, Node};
 use crate::record::node;
 
 /// In the word: the queue takes nobody. No thread has this slot.
@@ -59,6 +60,41 @@ pub struct Osq<P: Platform> {
     pub word: &'static P::Word<u64>,
     /// The serial number of the head.
     pub first: &'static P::Word<u32>,
+    /// Heads in a row that had found many before them, and the last one's serial number.
+    pub deep: &'static P::Word<u32>,
+    /// The record that the queue lies in.
+    pub id: RecordId,
+}
+
+/// The head's place in the queue.
+#[must_use]
+pub struct Seat<P: Platform> {
+    place: Place,
+    /// Of the queue it stood in, if not in the word.
+    domain: Option<numa::Domain<P>>,
+}
+
+/// Where a thread stands in a queue, about.
+#[derive(Copy, Clone)]
+struct Place {
+    serial: u32,
+    /// How many stood before it when it came.
+    ahead: u32,
+}
+
+impl Place {
+    const FIRST: Place = Place { serial: 1, ahead: 0 };
+}
+
+/// The place of the next in a queue: the last in it is in the word, its number in its node, that of the head in
+/// `first`.
+fn place<P: Platform>(serial: usize, first: &P::Word<u32>, word: u64) -> Place {
+    let Some(last) = Slot::new((word & LAST) as u16) else { return Place::FIRST };
+    // Ordering: Relaxed, hint (how many are there, about) (block)
+    let its = node::word::<P>(last, serial).load(Relaxed);
+    // Negative where the head of a new queue has not said its number yet.
+    let ahead = its.wrapping_sub(first.load(Relaxed)).wrapping_add(1);
+    Place { serial: its.wrapping_add(1), ahead: if (ahead as i32) < 0 { 0 } else { ahead } }
 }
 
 impl<P: Platform> Osq<P> {
@@ -100,9 +136,9 @@ impl<P: Platform> Osq<P> {
     }
 
     /// Makes the caller, who alone knows the record, the head.
-    pub fn join_first(&self, me: &Me<P>) -> bool {
+    pub fn join_first(&self, me: &Me<P>) -> Option<Seat<P>> {
         if !NODE.is_free(me) {
-            return false;
+            return None;
         }
         // Ordering: Relaxed, init (published by [record.attach]) (block)
         node::word::<P>(me.slot(), node::OSQ_SERIAL).store(1, Relaxed);
@@ -112,7 +148,7 @@ impl<P: Platform> Osq<P> {
         // Ordering: Release, [osq.open]: as in add_first_user()
         self.word.store(word | u64::from(me.slot().get()), Release);
         inc::<P>(Event::OsqHead);
-        true
+        Some(Seat { place: Place::FIRST, domain: None })
     }
 
     /// Takes [`add_first_user`](Self::add_first_user) or [`join_first`](Self::join_first) back.
@@ -142,49 +178,62 @@ impl<P: Platform> Osq<P> {
 
     /// Queues up behind fewer than `most` others and waits for the turn, or until `until` ends the wait.
     /// `ours` says, after a look at the queue, whether it is still that of the caller's lock.
-    pub fn join(&self, me: &Me<P>, until: Until, most: u32, ours: impl Fn() -> bool) -> Turn {
-        let serial = |slot: Slot| node::word::<P>(slot, node::OSQ_SERIAL);
-        let Some(seen) = self.look(ours) else {
-            return Turn::Closed;
+    pub fn join(
+        &self,
+        me: &Me<P>,
+        until: Until,
+        most: u32,
+        ours: impl Fn() -> bool,
+    ) -> Result<Seat<P>, Missed> {
+        let seen = self.look(ours).ok_or(Missed::Closed)?;
+        let until = Until { running: Some(me.slot()), ..until };
+        let joined = match numa::Domain::of(self, me, seen) {
+            Some(domain) => self.join_domain(domain, me, until, most, seen),
+            None => self.join_word(me, until, most, seen).map(|place| Seat { place, domain: None }),
         };
-        // Ordering: Relaxed, hint (how many are there, about) (block)
-        let mine = match Slot::new((seen & LAST) as u16) {
-            Some(last) => {
-                let its = serial(last).load(Relaxed);
-                // Negative where the head of a new queue has not said its number yet.
-                let ahead = its.wrapping_sub(self.first.load(Relaxed)).wrapping_add(1) as i32;
-                if u32::try_from(ahead).is_ok_and(|ahead| ahead >= most) {
-                    inc::<P>(Event::OsqFull);
-                    return Turn::Gone;
-                }
-                its.wrapping_add(1)
-            }
-            None => 1,
-        };
-        serial(me.slot()).store(mine, Relaxed);
+        match joined {
+            Ok(_) => inc::<P>(Event::OsqHead),
+            Err(Missed::Gone) => inc::<P>(Event::OsqUnqueue),
+            Err(Missed::Lent) => inc::<P>(Event::OsqLent),
+            Err(Missed::Full) => inc::<P>(Event::OsqFull),
+            Err(Missed::Closed) => {}
+        }
+        joined
+    }
 
-        let turn = mcs::join(NODE, me, until, |me| {
+    /// Queues up in the word itself, as it was seen.
+    fn join_word(&self, me: &Me<P>, until: Until, most: u32, seen: u64) -> Result<Place, Missed> {
+        let place = place::<P>(node::OSQ_SERIAL, self.first, seen);
+        if place.ahead >= most {
+            return Err(Missed::Full);
+        }
+        // Ordering: Relaxed, hint (how many are there, about)
+        node::word::<P>(me.slot(), node::OSQ_SERIAL).store(place.serial, Relaxed);
+        mcs::join(NODE, me, until, |me| {
             let before = self.change(seen, |word| word & !LAST | u64::from(me.get()))?;
             Ok(Slot::new((before & LAST) as u16))
-        });
-        match turn {
-            Turn::Mine => {
-                // Ordering: Relaxed, hint (how many are there, about)
-                self.first.store(mine, Relaxed);
-                inc::<P>(Event::OsqHead);
-            }
-            Turn::Gone => inc::<P>(Event::OsqUnqueue),
-            Turn::Lent => inc::<P>(Event::OsqLent),
-            Turn::Closed => {}
-        }
-        turn
+        })?;
+        // Ordering: Relaxed, hint (how many are there, about)
+        self.first.store(place.serial, Relaxed);
+        Ok(place)
     }
 
     /// Passes the turn on to the next in line. If nobody is, and there are no users, the queue is closed, and
     /// the caller, who is told so, opens it again.
-    pub fn leave(&self, me: &Me<P>) -> bool {
-        let closed = Cell::new(false);
-        mcs::pass(NODE, me, |last| {
+    pub fn leave(&self, me: &Me<P>, seat: Seat<P>) -> bool {
+        match seat.domain {
+            Some(domain) => self.leave_domain(&domain, me),
+            None => {
+                self.note_depth(me, seat.place);
+                self.pass_word(me.slot())
+            }
+        }
+    }
+
+    /// [`leave`](Self::leave) for the node of the thread in `slot`.
+    fn pass_word(&self, slot: Slot) -> bool {
+        let mut closed = false;
+        mcs::pass::<P>(NODE, slot, |last| {
             // Ordering: Relaxed, hint (re-checked by the exchange)
             let mut word = self.word.load(Relaxed);
             while word & LAST == u64::from(last.get()) {
@@ -194,7 +243,7 @@ impl<P: Platform> Osq<P> {
                 // next first, acquires what users did; Relaxed, hint (retried)
                 match self.word.compare_exchange(word, new, AcqRel, Relaxed) {
                     Ok(_) => {
-                        closed.set(closes);
+                        closed = closes;
                         return true;
                     }
                     Err(now) => word = now,
@@ -202,15 +251,22 @@ impl<P: Platform> Osq<P> {
             }
             false
         });
-        closed.get()
+        closed
     }
 
     /// Opens a queue that the caller closed, for the record's next lock.
     pub fn open(&self) {
         // Ordering: Relaxed, owner-only (a closed queue changes by whoever closed it)
         let word = self.word.load(Relaxed);
+        numa::retire::<P>(word);
         // Ordering: Release, [osq.open]: pairs with the load in look()
         self.word.store((word / LIFE).wrapping_add(1).wrapping_mul(LIFE), Release);
+    }
+
+    /// Parts the queue, in which nobody is yet, for tests.
+    #[cfg(loom)]
+    pub fn part_now(&self) {
+        self.part();
     }
 
     /// Whether the queue takes nobody now, for tests.

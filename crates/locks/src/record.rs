@@ -73,6 +73,10 @@ pub mod node {
     /// How many reads of reader-biased locks this thread leaves uncounted before the next that it
     /// counts.
     pub const UNCOUNTED: usize = 13;
+    /// In a domain's queue of spinners.
+    pub const DOMAIN_NEXT: usize = 14;
+    pub const DOMAIN_STATE: usize = 15;
+    pub const DOMAIN_SERIAL: usize = 16;
 
     // A waiter of a reader-writer lock has these words instead.
     /// When it may forbid stealing, in ticks, in two halves.
@@ -178,6 +182,7 @@ const READER_SPINS: usize = 3;
 const OSQ_FIRST: usize = 4;
 const GUESTS: usize = 5;
 const GUEST_OWNER: usize = 6;
+const OSQ_DEEP: usize = 7;
 
 impl<P: Platform> PartialEq for Record<P> {
     fn eq(&self, other: &Self) -> bool {
@@ -195,7 +200,9 @@ impl<P: Platform> Record<P> {
 
     /// The queue of spinners.
     pub fn osq(&self) -> Osq<P> {
-        Osq { word: &self.words.wides[1], first: &self.words.words[OSQ_FIRST] }
+        let words = &self.words.words;
+        let (first, deep) = (&words[OSQ_FIRST], &words[OSQ_DEEP]);
+        Osq { word: &self.words.wides[1], first, deep, id: self.id }
     }
 
     /// When the running slice ends, in ticks; 0 when no slice runs.
@@ -268,6 +275,7 @@ impl<P: Platform> Record<P> {
         self.guests().store(0, Relaxed);
         self.guest_owner().store(0, Relaxed);
         self.last_guest().store(0, Relaxed);
+        self.osq().deep.store(0, Relaxed);
         self.dismiss_reader();
     }
 

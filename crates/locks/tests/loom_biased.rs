@@ -11,7 +11,7 @@ use lockwright_model::Model;
 use lockwright_platform::{CELLS, Platform};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
-use support::{model, together};
+use support::{at_night, model, together};
 
 /// The default without what time decides, which stands still in the model.
 struct Plain;
@@ -204,19 +204,19 @@ macro_rules! models {
 models! {
     a_publication_meets_a_revocation: true, Some(4), [read, write], reaches RwsemBiasOff RwsemBiasSleep;
     a_leaving_reader_wakes_the_writer: true, Some(4), [write, read_read], reaches RwsemBiasSleep;
-    the_bias_comes_back: true, Some(3), [write_read_read, read_read], reaches RwsemBiasOn RwsemBiasOff;
-    the_bias_comes_first: false, Some(4), [read_read, write_read], reaches RwsemBiasOn;
+    the_bias_comes_back: true, at_night(3, 2), [write_read_read, read_read], reaches RwsemBiasOn RwsemBiasOff;
+    the_bias_comes_first: false, at_night(4, 3), [read_read, write_read], reaches RwsemBiasOn;
     two_writers_and_the_bias: true, Some(3), [write_write, write_read], reaches RwsemBiasOff;
     tries: true, Some(4), [tried, read_read], reaches RwsemBiasFail;
     tries_on_both_sides: true, Some(3), [tried, tried], reaches RwsemBiasOff;
-    a_writer_that_gave_up_leaves_the_readers_known: true, Some(2), [timed_write_read_write, read_read], reaches RwsemBiasFail RwsemBiasSleep;
+    a_writer_that_gave_up_leaves_the_readers_known: true, at_night(2, 1), [timed_write_read_write, read_read], reaches RwsemBiasFail RwsemBiasSleep;
     a_second_read_passes_a_writer_that_waits: true, Some(4), [read_twice_at_once, write], reaches RwsemBiasSleep;
     an_upgrade_expels: true, Some(3), [upgrade, read_read], reaches RwsemBiasOff RwsemBiasSleep;
     an_upgrade_that_fails_leaves_the_hold: true, Some(4), [try_upgrade, read], reaches RwsemBiasFail;
     a_downgrade_beside_readers: true, Some(3), [downgrade, read_read], reaches RwsemBiasOff;
     a_cell_that_names_another_lock: true, Some(3), [write, read_then_the_other], reaches RwsemBiasOff;
-    two_readers_and_a_writer: true, Some(2), [read, write, read], reaches RwsemBiasOff RwsemBiasSleep;
-    two_writers_and_a_reader: true, Some(2), [write, read, write], reaches RwsemBiasOff RwsemBiasSleep;
-    two_writers_one_gives_up: true, Some(2), [timed_write, read, write], reaches RwsemBiasFail;
-    a_repeated_read_and_two_writers: true, Some(2), [write, read_twice_at_once, tried], reaches RwsemBiasSleep;
+    two_readers_and_a_writer: true, at_night(2, 1), [read, write, read], reaches RwsemBiasOff RwsemBiasSleep;
+    two_writers_and_a_reader: true, at_night(2, 1), [write, read, write], reaches RwsemBiasOff RwsemBiasSleep;
+    two_writers_one_gives_up: true, at_night(2, 1), [timed_write, read, write], reaches RwsemBiasFail;
+    a_repeated_read_and_two_writers: true, at_night(2, 1), [write, read_twice_at_once, tried], reaches RwsemBiasSleep;
 }

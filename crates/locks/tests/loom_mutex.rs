@@ -10,7 +10,7 @@ use lockwright_model::Model;
 use lockwright_platform::Platform;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
-use support::{model, together};
+use support::{at_night, model, together};
 
 // Each policy states all that matters to a model: no polls before the wait that the model sees,
 // no slow polls (a wait by polls), one re-take is enough.
@@ -152,22 +152,16 @@ macro_rules! models {
 // some execution.
 models! {
     race_06_unlock_and_sleep_see_each_other: Steal, 0, Some(4), [twice, lock], reaches MutexSleep MutexWake;
-    two_threads_hand_off: HandOff, 0, Some(3), [twice, lock], reaches MutexHandoff;
+    two_threads_hand_off: HandOff, 0, at_night(3, 2), [twice, lock], reaches MutexHandoff;
     two_threads_steal_atomic: StealAtomic, 0, Some(4), [twice, lock], reaches MutexSleep MutexWake;
-    two_threads_hand_off_atomic: HandOffAtomic, 0, Some(3), [twice, lock], reaches MutexHandoff;
-    two_threads_slices: Slices, 1, Some(2), [twice, lock], reaches MutexOptRetaken MutexDoze;
-    two_threads_slices_over: SlicesOver, 1, Some(2), [twice, lock], reaches MutexOptRetaken MutexHandoff;
-    two_threads_slices_over_timed: SlicesOver, 1, Some(2), [twice, timed], reaches MutexOptRetaken;
+    two_threads_hand_off_atomic: HandOffAtomic, 0, at_night(3, 2), [twice, lock], reaches MutexHandoff;
+    two_threads_slices: Slices, 1, at_night(2, 1), [twice, lock], reaches MutexOptRetaken MutexDoze;
+    two_threads_slices_over: SlicesOver, 1, at_night(2, 1), [twice, lock], reaches MutexOptRetaken MutexHandoff;
+    two_threads_slices_over_timed: SlicesOver, 1, at_night(2, 1), [twice, timed], reaches MutexOptRetaken;
     a_guest_is_handed_the_lock: Guests, 1, Some(1), [twice, lock], reaches MutexGuest MutexHandoff;
-    a_guest_that_gives_up: Guests, 1, Some(2), [twice, timed], reaches MutexGuest MutexLockFail;
-    a_guest_of_an_atomic_unlock: GuestsAtomic, 1, Some(2), [twice, lock], reaches MutexGuest;
+    a_guest_that_gives_up: Guests, 1, at_night(2, 1), [twice, timed], reaches MutexGuest MutexLockFail;
+    a_guest_of_an_atomic_unlock: GuestsAtomic, 1, at_night(2, 1), [twice, lock], reaches MutexGuest;
     a_guest_sleeps: GuestsOver, 0, Some(2), [twice, twice], reaches MutexGuest MutexSleep;
-    #[ignore = "minutes: the nightly job"]
-    race_12_cancelled_request_is_forgotten_deeper: HandOff, 0, Some(3), [lock, timed, lock], reaches MutexLockFail MutexHandoff;
-    #[ignore = "minutes: the nightly job"]
-    race_19_a_thief_leaves_the_request_standing_deeper: HandOff, 0, Some(3), [lock, lock, lock], reaches MutexHandoff;
-    #[ignore = "minutes: the nightly job"]
-    three_threads_hand_off_atomic_deeper: HandOffAtomic, 0, Some(3), [lock, lock, lock], reaches MutexHandoff;
     #[ignore = "minutes: the nightly job"]
     a_guest_is_handed_the_lock_in_time: Guests, 1, Some(2), [twice, lock], reaches MutexGuest MutexHandoff;
     #[ignore = "minutes: the nightly job"]
@@ -178,14 +172,14 @@ models! {
     two_threads_fair: Steal, 0, Some(3), [fair, fair], reaches;
     two_threads_fair_atomic: StealAtomic, 0, Some(4), [fair, fair], reaches MutexHandoff;
     race_20_last_waiter_clears_all_flags: Steal, 0, Some(4), [twice, timed], reaches MutexLockFail;
-    race_18_grant_to_a_waiter_that_is_leaving: HandOff, 0, Some(3), [twice, timed], reaches MutexHandoff MutexLockFail;
-    two_threads_timed_hand_off_atomic: HandOffAtomic, 0, Some(3), [twice, timed], reaches MutexHandoff MutexLockFail;
+    race_18_grant_to_a_waiter_that_is_leaving: HandOff, 0, at_night(3, 2), [twice, timed], reaches MutexHandoff MutexLockFail;
+    two_threads_timed_hand_off_atomic: HandOffAtomic, 0, at_night(3, 2), [twice, timed], reaches MutexHandoff MutexLockFail;
     two_threads_try: Steal, 0, Some(4), [twice, tried], reaches;
     two_threads_spin: Steal, 1, Some(2), [lock, lock], reaches MutexOptLock;
     two_threads_spin_in_osq: Steal, 2, Some(2), [lock, lock], reaches OsqHead MutexOptLock;
-    race_11_cancelled_first_passes_the_baton: Steal, 0, Some(3), [lock, timed, lock], reaches MutexLockFail MutexWake;
-    race_12_cancelled_request_is_forgotten: HandOff, 0, Some(2), [lock, timed, lock], reaches MutexLockFail MutexHandoff;
+    race_11_cancelled_first_passes_the_baton: Steal, 0, at_night(3, 2), [lock, timed, lock], reaches MutexLockFail MutexWake;
+    race_12_cancelled_request_is_forgotten: HandOff, 0, at_night(3, 1), [lock, timed, lock], reaches MutexLockFail MutexHandoff;
     three_threads_steal: Steal, 0, Some(2), [lock, lock, lock], reaches MutexWake;
-    race_19_a_thief_leaves_the_request_standing: HandOff, 0, Some(2), [lock, lock, lock], reaches MutexHandoff;
-    three_threads_hand_off_atomic: HandOffAtomic, 0, Some(2), [lock, lock, lock], reaches MutexHandoff;
+    race_19_a_thief_leaves_the_request_standing: HandOff, 0, at_night(3, 1), [lock, lock, lock], reaches MutexHandoff;
+    three_threads_hand_off_atomic: HandOffAtomic, 0, at_night(3, 2), [lock, lock, lock], reaches MutexHandoff;
 }

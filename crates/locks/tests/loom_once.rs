@@ -9,7 +9,7 @@ use lockwright_model::Model;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use support::{model, together};
+use support::{at_night, model, together};
 
 struct Shared {
     once: RawOnce<Model>,
@@ -125,5 +125,5 @@ fn an_attempt_sees_what_the_last_failed_one_wrote() {
 
 #[test]
 fn who_waits_outlasts_a_failed_attempt() {
-    model(Some(1), || _ = together(&Shared::new(), &[fail, repair, wait]));
+    model(at_night(1, 0), || _ = together(&Shared::new(), &[fail, repair, wait]));
 }

@@ -3,7 +3,7 @@
 
 mod support;
 
-use lockwright_locks::mcs::Turn;
+use lockwright_locks::mcs::Missed;
 use lockwright_locks::osq::Osq;
 use lockwright_locks::record::Record;
 use lockwright_model::Model;
@@ -11,7 +11,7 @@ use lockwright_platform::{Platform, Until};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
-use support::model;
+use support::{at_night, model};
 
 struct Shared {
     osq: Osq<Model>,
@@ -41,16 +41,15 @@ use Visit::{Hasty, Patient};
 fn visit(shared: &Shared, visit: Visit) -> bool {
     let me = Model::enter().unwrap();
     let until = if visit == Hasty { Until::CHANGED.deadline(0) } else { Until::CHANGED };
-    match shared.osq.join(&me, until, u32::MAX, || true) {
-        Turn::Mine => {}
-        Turn::Gone => {
-            assert!(visit == Hasty, "a waiter without deadline left");
+    let seat = match shared.osq.join(&me, until, u32::MAX, || true) {
+        Ok(seat) => seat,
+        Err(missed) => {
+            assert!(missed != Missed::Gone || visit == Hasty, "a waiter without deadline left");
             return false;
         }
-        Turn::Lent | Turn::Closed => return false,
-    }
+    };
     shared.section.with_mut(|n| unsafe { *n += 1 });
-    if shared.osq.leave(&me) {
+    if shared.osq.leave(&me, seat) {
         // Nobody gets in while it is closed.
         shared.section.with_mut(|_| ());
         shared.osq.open();
@@ -79,7 +78,7 @@ fn visits(preemptions: Option<usize>, patience: &'static [&'static [Visit]]) {
 
 #[test]
 fn two_threads_take_turns() {
-    visits(None, &[&[Patient, Patient], &[Patient]]);
+    visits(at_night(None, 4), &[&[Patient, Patient], &[Patient]]);
 }
 
 #[test]
@@ -105,7 +104,7 @@ fn race_01_a_waiter_goes_beside_its_neighbours() {
 
 #[test]
 fn three_threads_two_cancel() {
-    visits(Some(3), &[&[Patient], &[Hasty], &[Hasty]]);
+    visits(at_night(3, 2), &[&[Patient], &[Hasty], &[Hasty]]);
 }
 
 #[test]
@@ -116,5 +115,5 @@ fn three_threads_last_cancels_and_returns() {
 /// The head passes its turn on while its successor has joined and not linked yet, and comes back.
 #[test]
 fn b04_a_late_link_finds_the_turn() {
-    visits(None, &[&[Patient, Patient], &[Patient]]);
+    visits(at_night(None, 4), &[&[Patient, Patient], &[Patient]]);
 }

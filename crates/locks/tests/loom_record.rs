@@ -12,7 +12,7 @@ use lockwright_platform::{Platform, Until, Word};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
-use support::{model, together};
+use support::{at_night, model, together};
 
 type Words = <Model as Platform>::Word<u32>;
 
@@ -52,8 +52,8 @@ impl Locks {
     }
 }
 
-fn run(preemptions: usize, bodies: &'static [fn(&Locks)]) {
-    model(Some(preemptions), move || {
+fn run(preemptions: impl Into<Option<usize>>, bodies: &'static [fn(&Locks)]) {
+    model(preemptions.into(), move || {
         let locks = Arc::new(Locks {
             control: [Word::new(0), Word::new(0)],
             spinner: [UnsafeCell::new(0), UnsafeCell::new(0)],
@@ -97,7 +97,7 @@ fn spin_then_use_other(locks: &Locks) {
 
 #[test]
 fn two_spinners() {
-    run(4, &[spin_twice, spin]);
+    run(at_night(4, 3), &[spin_twice, spin]);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn two_users() {
 
 #[test]
 fn two_spinners_and_a_user() {
-    run(2, &[spin, spin_briefly, use_one]);
+    run(at_night(2, 1), &[spin, spin_briefly, use_one]);
 }
 
 /// Threads that stand in line for the wait lock, or leave the line, or come from outside it: one at a

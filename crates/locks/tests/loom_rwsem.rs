@@ -15,7 +15,7 @@ use lockwright_model::Model;
 use lockwright_platform::Platform;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
-use support::{model, together};
+use support::{at_night, model, together};
 
 // Time stands still in the model: a waiter with handoff_ns = 0 asks at its first look. No polls
 // before the wait that the model sees. `Counted`: readers count themselves in first, as the kernel's; the
@@ -270,15 +270,15 @@ macro_rules! models {
 // some execution.
 models! {
     two_writers: Steal, 0, Some(4), [write_write, write], reaches RwsemSleepWriter RwsemWakeWriter RwsemWlock;
-    race_09_a_reader_acquires_at_every_exit: Steal, 0, Some(4), [write_write, read], reaches RwsemRlock RwsemWakeReader;
+    race_09_a_reader_acquires_at_every_exit: Steal, 0, at_night(4, 3), [write_write, read], reaches RwsemRlock RwsemWakeReader;
     reader_and_writer: Steal, 0, Some(4), [read_read, write], reaches RwsemWlock;
-    race_20_the_last_waiter_clears_the_flags_read: Steal, 0, Some(4), [write_write, timed_read], reaches RwsemRlockFail;
-    race_20_the_last_waiter_clears_the_flags_write: HandOff, 0, Some(4), [write_write, timed_write], reaches RwsemWlockFail RwsemWlockHandoff;
+    race_20_the_last_waiter_clears_the_flags_read: Steal, 0, at_night(4, 3), [write_write, timed_read], reaches RwsemRlockFail;
+    race_20_the_last_waiter_clears_the_flags_write: HandOff, 0, at_night(4, 3), [write_write, timed_write], reaches RwsemWlockFail RwsemWlockHandoff;
     two_threads_try: Steal, 0, Some(4), [write_read, tried], reaches;
     two_threads_downgrade: Steal, 0, Some(4), [downgrade, write_read], reaches;
     two_threads_step_down: Steal, 0, Some(4), [step_down, write_read], reaches;
     two_threads_fair: Steal, 0, Some(4), [write_fair, write_fair], reaches RwsemWlock;
-    the_last_of_two_readers_passes_on: StealCounted, 0, Some(3), [read, read_fair, write], reaches RwsemWlock;
+    the_last_of_two_readers_passes_on: StealCounted, 0, at_night(3, 2), [read, read_fair, write], reaches RwsemWlock;
     a_thief_joins_those_that_a_writer_passes_on_to: HandOff511, 0, Some(2), [write_fair, read, read], reaches RwsemRlock;
     fair_writer_to_reader: Steal, 0, Some(4), [write_fair, read_fair], reaches RwsemRlock;
     two_threads_upgrade: Steal, 0, Some(4), [upgrade, read_read], reaches;
@@ -286,28 +286,28 @@ models! {
     two_upgrades: Steal, 0, Some(4), [upgrade, upgrade], reaches RwsemRlock;
     timed_upgrade_leaves_the_hold: Steal, 0, Some(4), [timed_upgrade, read], reaches RwsemWlockFail;
     a_second_read_passes_a_waiting_writer: HandOff, 0, Some(4), [read_twice_at_once, write], reaches RwsemWlock;
-    race_10_a_request_is_cleared_once: HandOff, 0, Some(4), [write_write, write], reaches RwsemWlockHandoff;
+    race_10_a_request_is_cleared_once: HandOff, 0, at_night(4, 3), [write_write, write], reaches RwsemWlockHandoff;
     race_16_readers_leave_and_a_writer_asks: HandOff, 0, Some(4), [read_read, write], reaches RwsemWlockHandoff;
-    readers_hand_off: HandOffCounted, 0, Some(3), [write, tried, read], reaches RwsemRlockHandoff;
-    a_doze_ends_by_its_timer: DozeCounted, 0, Some(3), [write, tried, write], reaches RwsemSleepWriter RwsemWlock;
+    readers_hand_off: HandOffCounted, 0, at_night(3, 2), [write, tried, read], reaches RwsemRlockHandoff;
+    a_doze_ends_by_its_timer: DozeCounted, 0, at_night(3, 2), [write, tried, write], reaches RwsemSleepWriter RwsemWlock;
     a_doze_takes_nothing_from_the_others: DozeCounted, 0, Some(2), [write, write, read], reaches RwsemSleepWriter;
-    a_cancelled_doze_asks_for_the_next: DozeCounted, 0, Some(3), [write, timed_write, read], reaches RwsemWlockFail;
-    a_quiet_writer_asks_before_it_sleeps: Quiet, 1, Some(3), [write, tried, read], reaches RwsemSleepWriter RwsemWlock;
+    a_cancelled_doze_asks_for_the_next: DozeCounted, 0, at_night(3, 2), [write, timed_write, read], reaches RwsemWlockFail;
+    a_quiet_writer_asks_before_it_sleeps: Quiet, 1, at_night(3, 2), [write, tried, read], reaches RwsemSleepWriter RwsemWlock;
     b07_a_writer_is_alone_in_the_count: HandOff, 0, Some(4), [write_alone, read_read], reaches RwsemRlock;
     #[ignore = "minutes: the nightly job"]
     b07_a_writer_is_alone_beside_a_reader_that_gives_up: Doze, 0, Some(2), [write_alone, timed_read, read], reaches RwsemRlockFail;
     b07_a_writer_is_alone_beside_a_thief: Steal, 2, Some(2), [write_alone, tried], reaches;
     strict_fifo: Strict, 0, Some(4), [write_write, write], reaches RwsemWlock;
     strict_fifo_readers: Strict, 0, Some(4), [write_read, write_read], reaches RwsemWlock RwsemRlock;
-    early_transfer: Transfer, 0, Some(4), [write_write, write], reaches RwsemWlock;
-    early_transfer_after_readers: Transfer, 0, Some(3), [read, write, read], reaches RwsemWlock;
+    early_transfer: Transfer, 0, at_night(4, 3), [write_write, write], reaches RwsemWlock;
+    early_transfer_after_readers: Transfer, 0, at_night(3, 2), [read, write, read], reaches RwsemWlock;
     writers_spin: Steal, 2, Some(2), [write, write], reaches OsqHead RwsemOptLock;
     readers_spin_53: Reader53, 2, Some(2), [write, read], reaches OsqHead RwsemOptRlock;
     a_downgrade_lets_a_reader_in_whose_spin_failed: Reader53, 2, Some(2), [downgrade, read], reaches RwsemOptRlock2;
-    a_reader_backs_out_beside_a_request: HandOff53, 2, Some(2), [read, write, read], reaches RwsemWlockHandoff RwsemOptRlock;
+    a_reader_backs_out_beside_a_request: HandOff53, 2, at_night(2, 1), [read, write, read], reaches RwsemWlockHandoff RwsemOptRlock;
     a_reader_backs_out_beside_an_upgrade: HandOff53, 2, Some(2), [upgrade, read], reaches RwsemOptRlock;
     writers_spin_53: HandOff53, 2, Some(2), [write, write_read], reaches RwsemOptLock;
-    race_14_null_owner_tries_end_a_spin: RealTime, 2, Some(2), [write_write, write], reaches RwsemOptLock RwsemOptFail;
+    race_14_null_owner_tries_end_a_spin: RealTime, 2, at_night(2, 1), [write_write, write], reaches RwsemOptLock RwsemOptFail;
     v53_sleeps: HandOff53, 0, Some(4), [write_read, write_read], reaches RwsemRlock RwsemWlock;
     v511_sleeps: HandOff511, 0, Some(4), [write_read, write_read], reaches RwsemRlock RwsemWlock;
     v53_downgrade: HandOff53, 0, Some(3), [downgrade, write_read], reaches RwsemWlock;
@@ -320,10 +320,10 @@ models! {
     v511_timed_read: HandOff511, 0, Some(3), [write_write, timed_read], reaches RwsemRlockFail;
     v511_timed_write: HandOff511, 0, Some(3), [write_write, timed_write], reaches RwsemWlockFail RwsemWlockHandoff;
     v511_timed_upgrade: HandOff511, 0, Some(3), [timed_upgrade, read], reaches RwsemWlockFail;
-    race_08_a_grant_counts_all_before_any_runs: StealCounted, 0, Some(3), [write, read, read], reaches RwsemWakeReader;
+    race_08_a_grant_counts_all_before_any_runs: StealCounted, 0, at_night(3, 2), [write, read, read], reaches RwsemWakeReader;
     race_11_a_cancelled_first_reader_wakes_the_next: StealCounted, 0, Some(2), [write, timed_read, read], reaches RwsemRlockFail;
     race_11_a_cancelled_first_writer_wakes_the_next: StealCounted, 0, Some(2), [read, timed_write, read], reaches RwsemWlockFail;
-    race_12_a_cancelled_request_is_forgotten: HandOff, 0, Some(2), [write, timed_write, write], reaches RwsemWlockFail RwsemWlockHandoff;
+    race_12_a_cancelled_request_is_forgotten: HandOff, 0, at_night(2, 1), [write, timed_write, write], reaches RwsemWlockFail RwsemWlockHandoff;
     race_18_a_grant_meets_a_cancellation: Transfer, 0, Some(3), [write_write, timed_write], reaches RwsemWlockFail RwsemWlock;
     race_19_a_thief_leaves_the_request_standing: HandOff, 0, Some(2), [write, write, write], reaches RwsemWlockHandoff;
     three_readers_and_writers: StealCounted, 0, Some(2), [read, write, read], reaches RwsemWlock;
@@ -335,7 +335,7 @@ models! {
     three_53_with_upgrade: HandOff53, 0, Some(2), [upgrade, read, write], reaches;
     three_53_with_downgrade: HandOff53, 0, Some(2), [downgrade, read, write], reaches;
     three_53_with_timeouts: HandOff53, 0, Some(2), [write, timed_write, timed_read], reaches RwsemRlockFail RwsemWlockFail;
-    three_511_with_upgrade: HandOff511, 0, Some(2), [upgrade, read, write], reaches;
+    three_511_with_upgrade: HandOff511, 0, at_night(2, 1), [upgrade, read, write], reaches;
     three_511_with_downgrade: HandOff511, 0, Some(2), [downgrade, read, write], reaches;
     three_511_with_timeouts: HandOff511, 0, Some(2), [write, timed_write, timed_read], reaches RwsemRlockFail RwsemWlockFail;
     #[ignore = "minutes: the nightly job"]

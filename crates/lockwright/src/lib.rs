@@ -86,6 +86,7 @@ mod names;
 #[cfg(feature = "lock_api_04")]
 pub mod lock_api_04;
 mod mutex;
+pub mod numa;
 mod once;
 mod raw;
 mod rwlock;

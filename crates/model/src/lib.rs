@@ -23,8 +23,8 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 use lockwright_platform::{
-    Heavy, LockRecord, Me, Platform, RecordId, Scalar, Slot, Spin, Spin2, ThreadRecord, Until,
-    Wake, Word,
+    Heavy, LockRecord, Me, Numa, Platform, QueueEntry, RecordId, Scalar, Slot, Spin, Spin2,
+    ThreadRecord, Until, Wake, Word,
 };
 use loom::sync::atomic::{AtomicU64, fence};
 
@@ -81,6 +81,7 @@ pub struct Model;
 
 const THREADS: usize = 4;
 const LOCKS: usize = 3;
+const ENTRIES: usize = 2;
 /// Events that are counted.
 const COUNTS_MOST: usize = 96;
 
@@ -100,6 +101,7 @@ struct Tables {
 struct State {
     handles: Vec<loom::thread::Thread>,
     free: Vec<u16>,
+    free_entries: Vec<u16>,
     /// The latest of [`Platform::number`].
     number: u64,
     /// Indexed by slot.
@@ -109,10 +111,32 @@ struct State {
 std::thread_local! {
     /// Not part of the model: what [`Platform::spinner_cap`] says.
     static SPINNERS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+    /// Not part of the model: what [`Platform::numa`] says.
+    static NUMA: std::cell::Cell<Numa> = const { std::cell::Cell::new(Numa::OFF) };
+    /// Not part of the model: what [`Platform::domains`] says.
+    static DOMAINS: std::cell::Cell<u16> = const { std::cell::Cell::new(2) };
     /// Not part of the model: counts over all executions of this test, to see that a model
     /// reaches what it is there for.
     static COUNTS: [std::cell::Cell<u64>; COUNTS_MOST] = const { [const { std::cell::Cell::new(0) }; COUNTS_MOST] };
 }
+
+/// Sets what [`Platform::numa`] says in the models of this test; off until set.
+pub fn set_numa(numa: Numa) {
+    NUMA.set(numa);
+}
+
+/// Sets how many domains the threads are in, in turn, in the models of this test; 2 until set.
+pub fn set_domains(n: u16) {
+    DOMAINS.set(n);
+}
+
+/// Queue entries that are not in use.
+pub fn free_entries() -> usize {
+    state().free_entries.len()
+}
+
+/// How many there are.
+pub const ALL_ENTRIES: usize = ENTRIES;
 
 /// Sets how many threads may spin in the models of this test; 0 until set.
 pub fn set_spinner_cap(n: u32) {
@@ -120,6 +144,9 @@ pub fn set_spinner_cap(n: u32) {
 }
 
 loom::lazy_static! {
+    /// Apart, so that a model without them does not pay for them.
+    static ref QUEUE_ENTRIES: [QueueEntry<Model>; ENTRIES] =
+        std::array::from_fn(|_| QueueEntry::new());
     static ref TABLES: Tables = Tables {
         threads: std::array::from_fn(|_| ThreadRecord::new()),
         tokens: std::array::from_fn(|_| Word::new(0)),
@@ -129,6 +156,7 @@ loom::lazy_static! {
         state: Mutex::new(State {
             handles: Vec::new(),
             free: (1..=LOCKS as u16).rev().collect(),
+            free_entries: (1..=ENTRIES as u16).rev().collect(),
             number: 0,
             asleep: [false; THREADS + 1],
         }),
@@ -313,7 +341,7 @@ unsafe impl Platform for Model {
     }
 
     fn domains() -> u16 {
-        2
+        DOMAINS.get()
     }
 
     fn cpu_stamp(_cpu: u16) -> u32 {
@@ -354,6 +382,26 @@ unsafe impl Platform for Model {
 
     fn lock_record(id: RecordId) -> &'static LockRecord<Self> {
         &TABLES.locks[index(id)]
+    }
+
+    fn numa() -> Numa {
+        NUMA.get()
+    }
+
+    fn queue_entry(id: RecordId) -> &'static QueueEntry<Self> {
+        &QUEUE_ENTRIES[index(id)]
+    }
+
+    fn claim_queue_entry() -> Option<RecordId> {
+        // Ordering: Acquire, [model.pool]: pairs with the exchange in return_queue_entry()
+        TABLES.pool.fetch_add(0, Acquire);
+        state().free_entries.pop().and_then(Slot::new)
+    }
+
+    unsafe fn return_queue_entry(id: RecordId) {
+        // Ordering: Release, [model.pool]: pairs with the exchange in claim_queue_entry()
+        TABLES.pool.fetch_add(0, Release);
+        state().free_entries.push(id.get());
     }
 
     fn claim_lock_record() -> Option<RecordId> {

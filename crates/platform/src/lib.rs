@@ -43,6 +43,7 @@ extern crate std;
 
 #[cfg(feature = "park_hook")]
 mod hook;
+mod numa;
 #[cfg(all(feature = "native", not(target_os = "none")))]
 mod park;
 mod record;
@@ -57,8 +58,10 @@ mod word;
 
 #[cfg(feature = "park_hook")]
 pub use hook::set_park_hook;
+pub use numa::{Mode as NumaMode, Numa};
 pub use record::{
-    CELL_IN_USE, CELLS, Cells, LOCK_WORDS, LockRecord, LockWords, NOTES, THREAD_WORDS, ThreadRecord,
+    CELL_IN_USE, CELLS, Cells, LOCK_WORDS, LockRecord, LockWords, NOTES, QUEUES, QueueEntry,
+    THREAD_WORDS, ThreadRecord,
 };
 pub use until::{Holder, Pace, Spin, Spin2, Until, Wake};
 pub use word::{Scalar, Word, ZeroWord};
@@ -86,16 +89,16 @@ pub mod portable;
     feature = "native",
     all(target_os = "linux", target_pointer_width = "64", not(lockwright_portable))
 ))]
-pub use native::Native;
+pub use native::{Native, set_numa};
 #[cfg(all(
     feature = "native",
     not(target_os = "none"),
     not(all(target_os = "linux", target_pointer_width = "64", not(lockwright_portable)))
 ))]
-pub use portable::Portable as Native;
+pub use portable::{Portable as Native, set_numa};
 
 /// Number of counters in each thread's counter bank.
-pub const COUNTERS: usize = if cfg!(loom) { 0 } else { 61 };
+pub const COUNTERS: usize = if cfg!(loom) { 0 } else { 69 };
 
 /// Index of a thread record: 1..=65,535, so that a queue tail fits 16 bits and 0 means "none".
 ///
@@ -390,6 +393,29 @@ pub unsafe trait Platform: Sized + Copy + Send + Sync + 'static {
     ///
     /// 1. The caller claimed it, and nobody changes its words any more as long as it is free.
     unsafe fn return_lock_record(id: RecordId);
+
+    /// When queues of spinners are parted by domain; cheap to ask.
+    fn numa() -> Numa {
+        Numa::OFF
+    }
+
+    /// The queue entry with this index, 1 to 255.
+    fn queue_entry(_id: RecordId) -> &'static QueueEntry<Self> {
+        unreachable!("no entry was claimed")
+    }
+
+    /// Takes a queue entry out of the pool; its words are as its last user left them, all 0 the first time.
+    /// `None`: all are in use.
+    fn claim_queue_entry() -> Option<RecordId> {
+        None
+    }
+
+    /// Gives a queue entry back.
+    ///
+    /// # Safety
+    ///
+    /// 1. As for [`return_lock_record`](Self::return_lock_record).
+    unsafe fn return_queue_entry(_id: RecordId) {}
 
     /// Adds to one of the caller's counters; `index < COUNTERS`. Never a shared line.
     fn count(index: usize, n: u64);

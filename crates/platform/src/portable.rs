@@ -87,6 +87,18 @@ unsafe impl Threads for Portable {
     }
 }
 
+/// As natively. This platform knows of one domain.
+///
+/// # Errors
+///
+/// Always, if queues should be parted.
+pub fn set_numa(numa: crate::Numa) -> Result<(), &'static str> {
+    match numa.mode {
+        crate::NumaMode::Off => Ok(()),
+        _ => Err("this platform does not know which CPUs share a node or a cache"),
+    }
+}
+
 /// Usable CPUs, or what `LOCKWRIGHT_CPUS` says.
 fn cpus() -> u32 {
     static CPUS: OnceLock<u32> = OnceLock::new();

@@ -104,7 +104,7 @@ impl<P: Platform> Default for LockRecord<P> {
 }
 
 /// 32-bit words of a thread record that are free for algorithms.
-pub const THREAD_WORDS: usize = 14;
+pub const THREAD_WORDS: usize = 17;
 /// 32-bit words of a lock record that are free for algorithms.
 pub const LOCK_WORDS: usize = 8;
 
@@ -168,6 +168,48 @@ pub struct LockWords<P: Platform> {
     pub wides: [P::Word<u64>; 3],
 }
 
+/// Queues that a lock's spinners can be parted into at most.
+pub const QUEUES: usize = if cfg!(loom) { 2 } else { 16 };
+
+/// What queues of the domains need: lines like those of locks.
+#[repr(C)]
+pub struct QueueEntry<P: Platform> {
+    pub(crate) lines: [LockRecord<P>; QUEUES],
+}
+
+impl<P: Platform> QueueEntry<P> {
+    /// An entry of zeroes, where a constant cannot be had.
+    pub fn new() -> Self {
+        QueueEntry { lines: core::array::from_fn(|_| LockRecord::new()) }
+    }
+
+    /// The lines.
+    ///
+    /// # Safety
+    ///
+    /// 1. Their words are changed only as the protocol of the queue asks that the entry serves.
+    #[inline(always)]
+    pub unsafe fn lines(&self) -> impl Iterator<Item = &LockWords<P>> {
+        self.lines.iter().map(|line| &line.words)
+    }
+
+    /// One of them.
+    ///
+    /// # Safety
+    ///
+    /// 1. As for [`lines`](Self::lines).
+    #[inline(always)]
+    pub unsafe fn line(&self, queue: usize) -> &LockWords<P> {
+        &self.lines[queue].words
+    }
+}
+
+impl<P: Platform> Default for QueueEntry<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 /// The state that only a contended lock needs.
 #[repr(C, align(64))]
 pub struct LockRecord<P: Platform> {
@@ -215,4 +257,15 @@ where
             wides: [const { ZeroWord::ZERO }; 3],
         },
     };
+}
+
+#[cfg(feature = "native")]
+impl<P: Platform> QueueEntry<P>
+where
+    P::Word<u16>: ZeroWord,
+    P::Word<u32>: ZeroWord,
+    P::Word<u64>: ZeroWord,
+{
+    #[allow(clippy::declare_interior_mutable_const)]
+    pub(crate) const ZERO: Self = QueueEntry { lines: [const { LockRecord::ZERO }; QUEUES] };
 }

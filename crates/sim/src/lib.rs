@@ -36,7 +36,7 @@ use layout::Layout;
 pub use layout::{Distance, Placement};
 pub use lines::Traffic;
 pub use machine::{BadMachine, Machine};
-pub use platform::{Sim, SimWord};
+pub use platform::{Sim, SimWord, set_numa};
 
 /// Stack of a simulated thread in bytes.
 const STACK_BYTES: usize = 64 * 1024;

@@ -1,11 +1,11 @@
 //! The simulated machine as a [`Platform`]: every operation asks the engine how long it takes.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering;
 
 use lockwright_platform::{
-    Heavy, LockRecord, Me, NO_CPU, Pace, Platform, RecordId, Scalar, Slot, Spin, Spin2,
-    ThreadRecord, Until, Wake, Word, Work, ZeroWord, fiber,
+    Heavy, LockRecord, Me, NO_CPU, Numa, Pace, Platform, QueueEntry, RecordId, Scalar, Slot, Spin,
+    Spin2, ThreadRecord, Until, Wake, Word, Work, ZeroWord, fiber,
 };
 
 use crate::engine::{Engine, Watch, Why};
@@ -26,16 +26,30 @@ std::thread_local! {
     static ENGINE: RefCell<Option<Box<Engine>>> = const { RefCell::new(None) };
     /// Records outlive simulations: a machine is built on the records of the last one.
     static RECORDS: RefCell<Records> = const { RefCell::new(Records::NONE) };
+    static NUMA: Cell<Numa> = const { Cell::new(Numa::OFF) };
+}
+
+/// Sets when queues of spinners are parted in the simulations that follow on this OS thread.
+pub fn set_numa(numa: Numa) {
+    NUMA.set(numa);
 }
 
 struct Records {
     threads: Vec<&'static ThreadRecord<Sim>>,
     locks: Vec<&'static LockRecord<Sim>>,
     free_locks: Vec<u16>,
+    entries: Vec<&'static QueueEntry<Sim>>,
+    free_entries: Vec<u16>,
 }
 
 impl Records {
-    const NONE: Self = Records { threads: Vec::new(), locks: Vec::new(), free_locks: Vec::new() };
+    const NONE: Self = Records {
+        threads: Vec::new(),
+        locks: Vec::new(),
+        free_locks: Vec::new(),
+        entries: Vec::new(),
+        free_entries: Vec::new(),
+    };
 }
 
 /// Makes `engine` the machine of this OS thread while `f` runs; gives it back.
@@ -96,14 +110,17 @@ impl Records {
             let cells = cells.held.iter().chain(&cells.tallies);
             cells.for_each(|word| word.0.store(0, Ordering::Relaxed));
         }
-        for record in &self.locks {
-            // SAFETY: as above (1).
-            let words = unsafe { record.words() };
+        // SAFETY: as above (1).
+        let locks = self.locks.iter().map(|record| unsafe { record.words() });
+        // SAFETY: as above (1).
+        let entries = self.entries.iter().flat_map(|entry| unsafe { entry.lines() });
+        for words in locks.chain(entries) {
             words.halves.iter().for_each(|word| word.0.store(0, Ordering::Relaxed));
             words.words.iter().for_each(|word| word.0.store(0, Ordering::Relaxed));
             words.wides.iter().for_each(|word| word.0.store(0, Ordering::Relaxed));
         }
         self.free_locks = (1..=self.locks.len() as u16).rev().collect();
+        self.free_entries = (1..=self.entries.len() as u16).rev().collect();
     }
 }
 
@@ -534,6 +551,29 @@ unsafe impl Platform for Sim {
 
     unsafe fn return_lock_record(id: RecordId) {
         RECORDS.with_borrow_mut(|records| records.free_locks.push(id.get()));
+    }
+
+    fn numa() -> Numa {
+        NUMA.get()
+    }
+
+    fn queue_entry(id: RecordId) -> &'static QueueEntry<Self> {
+        RECORDS.with_borrow(|records| records.entries[usize::from(id.get()) - 1])
+    }
+
+    fn claim_queue_entry() -> Option<RecordId> {
+        RECORDS.with_borrow_mut(|records| {
+            let id = records.free_entries.pop().or_else(|| {
+                let id = u8::try_from(records.entries.len() + 1).ok()?;
+                records.entries.push(Box::leak(Box::default()));
+                Some(id.into())
+            });
+            id.and_then(Slot::new)
+        })
+    }
+
+    unsafe fn return_queue_entry(id: RecordId) {
+        RECORDS.with_borrow_mut(|records| records.free_entries.push(id.get()));
     }
 
     fn count(index: usize, n: u64) {

@@ -3,13 +3,15 @@
 use lockwright_platform::{Me, Platform, Until};
 
 use super::{Anchor, Record};
-use crate::mcs::Turn;
+use crate::mcs::Missed;
+use crate::osq::Seat;
 
 /// A thread that is the one to spin on a lock. Whatever it does next, it must [leave](Self::leave).
 #[must_use]
 pub struct Spinner<'m, P: Platform> {
     record: Record<P>,
     me: &'m Me<P>,
+    seat: Seat<P>,
 }
 
 impl<'m, P: Platform> Spinner<'m, P> {
@@ -28,13 +30,10 @@ impl<'m, P: Platform> Spinner<'m, P> {
             };
             let record = Record::at(id);
             match record.osq().join(me, until, most, || anchor.index() == Some(id)) {
-                Turn::Mine => return Some(Spinner { record, me }),
-                Turn::Gone | Turn::Lent => return None,
-                Turn::Closed if anchor.index() == Some(id) => {
-                    // The record is being detached; not worth a wait.
-                    return None;
-                }
-                Turn::Closed => {}
+                Ok(seat) => return Some(Spinner { record, me, seat }),
+                Err(Missed::Closed) if anchor.index() != Some(id) => {}
+                // If closed: the record is being detached; not worth a wait.
+                Err(_) => return None,
             }
         }
     }
@@ -44,9 +43,12 @@ impl<'m, P: Platform> Spinner<'m, P> {
     fn join_new(anchor: &impl Anchor<P>, me: &'m Me<P>) -> Option<Option<Self>> {
         let record = Record::<P>::at(P::claim_lock_record()?);
         record.clear();
-        let joined = record.osq().join_first(me);
-        if joined && anchor.attach(record.id) {
-            return Some(Some(Spinner { record, me }));
+        let seat = record.osq().join_first(me);
+        let joined = seat.is_some();
+        if let Some(seat) = seat
+            && anchor.attach(record.id)
+        {
+            return Some(Some(Spinner { record, me, seat }));
         }
         record.osq().clear();
         // SAFETY: claimed above for a lock that did not take it (1).
@@ -61,7 +63,7 @@ impl<'m, P: Platform> Spinner<'m, P> {
 
     /// Lets the next spin. The last to leave the record detaches it from the lock.
     pub fn leave(self, anchor: impl Anchor<P>) {
-        if self.record.osq().leave(self.me) {
+        if self.record.osq().leave(self.me, self.seat) {
             self.record.detach(anchor).give_back();
         }
     }

@@ -11,7 +11,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use lockwright_platform::{Me, Platform, Slot, Spin, Until, Word};
 
 use super::{Record, WAIT_LOCK, node};
-use crate::mcs::{self, Node, Turn};
+use crate::mcs::{self, Node};
 
 /// How long a thread spins for it while it does not change, and how it waits then, for a holder that is
 /// preempted.
@@ -96,11 +96,12 @@ impl<P: Platform> Record<P> {
     /// `None`: the holder does not run, it seems, or somebody in the line does not.
     fn acquire_in_line(self, me: &Me<P>) -> Option<HeldRecord<'_, P>> {
         let end = P::ticks() + P::ticks_of(LINE_NS);
-        let until = Until { resched: true, ..Until::CHANGED.deadline(end) };
+        let running = Some(me.slot());
+        let until = Until { resched: true, running, ..Until::CHANGED.deadline(end) };
         // Ordering: AcqRel, [mcs.tail], [mcs.empty]: releases the node to the successor, acquires the last
         // head's section
         let push = |me: Slot| Ok(Slot::new(self.line().swap(me.get(), AcqRel)));
-        if mcs::join(NODE, me, until, push) != Turn::Mine {
+        if mcs::join(NODE, me, until, push).is_err() {
             return None;
         }
         loop {
@@ -117,7 +118,7 @@ impl<P: Platform> Record<P> {
     }
 
     fn leave_line(self, me: &Me<P>) {
-        mcs::pass(NODE, me, |last| {
+        mcs::pass::<P>(NODE, me.slot(), |last| {
             // Ordering: AcqRel, [mcs.empty], [mcs.tail]: releases the head's section to the next first;
             // Relaxed, hint (the caller goes on)
             self.line().compare_exchange(last.get(), 0, AcqRel, Relaxed).is_ok()

@@ -12,6 +12,12 @@ pub fn model(preemptions: Option<usize>, f: impl Fn() + Sync + Send + 'static) {
     builder.check(f);
 }
 
+/// Preemptions of a model that takes minutes: so many (`None`: any) in the nightly job, fewer for every change.
+#[allow(dead_code, reason = "each file of models is a crate of its own, and some are quick")]
+pub fn at_night(night: impl Into<Option<usize>>, day: usize) -> Option<usize> {
+    if std::env::var_os("NIGHTLY").is_some() { night.into() } else { Some(day) }
+}
+
 /// Runs the first body here and each other in a thread of its own; what they return.
 #[allow(dead_code, reason = "each file of models is a crate of its own, and some need no bodies")]
 pub fn together<S: 'static, R: 'static>(shared: &Arc<S>, bodies: &[fn(&S) -> R]) -> Vec<R> {

@@ -5,6 +5,7 @@
 //! | `LOCKWRIGHT_MEMBARRIER` | `on`, `off`: never call membarrier, fence at each unlock instead | `on` |
 //! | `LOCKWRIGHT_CPUS` | a number from 1 to 4096 of CPUs to reckon with, whatever the machine has: for tests | the machine's |
 //! | `LOCKWRIGHT_TOPOLOGY` | see `topology` | the machine's |
+//! | `LOCKWRIGHT_NUMA` | see `numa` | `off` |
 //!
 //! Read before `main`: later another thread might be changing the environment. A value that makes no
 //! sense costs one line on standard error, and what the table says is used.

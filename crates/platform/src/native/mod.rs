@@ -21,6 +21,7 @@ mod hot;
 mod initial_exec;
 mod membarrier;
 mod memory;
+mod numa;
 #[cfg(all(target_env = "gnu", not(any(miri, target_feature = "crt-static"))))]
 mod pin;
 mod quota;
@@ -34,6 +35,7 @@ mod tls;
 mod topology;
 
 pub use membarrier::{barrier_in_use, heavy_calls, longest_heavy_call_ns};
+pub use numa::set_numa;
 pub use timeout::Timeout;
 
 use core::sync::atomic::Ordering::{self, Relaxed};
@@ -41,8 +43,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::threads::{self, Threads};
 use crate::{
-    Heavy, LockRecord, Me, Platform, RecordId, Scalar, Slot, Spin, Spin2, ThreadRecord, Until,
-    Wake, Work,
+    Heavy, LockRecord, Me, Numa, Platform, QueueEntry, RecordId, Scalar, Slot, Spin, Spin2,
+    ThreadRecord, Until, Wake, Work,
 };
 use crate::{park, spin};
 
@@ -254,6 +256,27 @@ unsafe impl Platform for Native {
 
     unsafe fn return_lock_record(id: RecordId) {
         threads::return_lock_record::<Self>(id);
+    }
+
+    fn numa() -> Numa {
+        numa::settings()
+    }
+
+    fn queue_entry(id: RecordId) -> &'static QueueEntry<Self> {
+        slots::entries().get(id)
+    }
+
+    fn claim_queue_entry() -> Option<RecordId> {
+        let id = slots::entries().claim()?;
+        if id.get() > numa::MOST_ENTRIES {
+            slots::entries().release(id);
+            return None;
+        }
+        Some(id)
+    }
+
+    unsafe fn return_queue_entry(id: RecordId) {
+        slots::entries().release(id);
     }
 
     fn count(index: usize, n: u64) {

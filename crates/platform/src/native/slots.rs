@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use super::{Native, memory, tls};
 use crate::table::{FIRST, Table};
 use crate::threads::{self, Here, Threads, give_up, mine, my_record};
-use crate::{LockRecord, ThreadRecord};
+use crate::{LockRecord, QueueEntry, ThreadRecord};
 
 // SAFETY: a record is atomic words, for which 0 is a value (1); pages are mapped for ever (2).
 static THREADS: Table<ThreadRecord<Native>> =
@@ -15,6 +15,15 @@ static THREADS: Table<ThreadRecord<Native>> =
 // SAFETY: as above.
 static LOCKS: Table<LockRecord<Native>> =
     unsafe { Table::new([const { LockRecord::ZERO }; FIRST], memory::zeroed) };
+
+// SAFETY: as above.
+static ENTRIES: Table<QueueEntry<Native>> =
+    unsafe { Table::new([const { QueueEntry::ZERO }; FIRST], memory::zeroed) };
+
+/// Queue entries that have an index of 8 bits.
+pub(super) fn entries() -> &'static Table<QueueEntry<Native>> {
+    &ENTRIES
+}
 
 // SAFETY: thread-local storage, zeroes at first (1).
 unsafe impl Threads for Native {
@@ -90,7 +99,15 @@ fn will_return(round: usize) -> bool {
 /// such a lock finds an empty record and gives it back when it leaves. One that another thread had just
 /// claimed and had not attached yet stays taken.
 pub(super) fn forget_others() {
-    let me = mine::<Native>().map(|(slot, _)| slot);
+    let mine = mine::<Native>();
+    let me = mine.map(|(slot, _)| slot);
+    if let Some((_, record)) = mine
+        && Native::here(|here| here.depth.get()) == 0
+    {
+        // Its nodes may be lent to queues of which nobody is left to give them back.
+        // Ordering: Relaxed, owner-only (a forked child has one thread)
+        record.words.iter().for_each(|word| word.store(0, Relaxed));
+    }
     for slot in THREADS.taken().filter(|&slot| Some(slot) != me) {
         let record = THREADS.get(slot);
         // Ordering: Relaxed, owner-only (a forked child has one thread) (block)
@@ -103,8 +120,14 @@ pub(super) fn forget_others() {
     }
     // Ordering: Relaxed, owner-only (a forked child has one thread)
     let spare = my_record::<Native>().map_or(0, |record| record.own.spare.load(Relaxed));
-    for id in LOCKS.taken().filter(|id| u32::from(id.get()) != spare) {
-        let words = &LOCKS.get(id).words;
+    let locks = LOCKS.taken().filter(|id| u32::from(id.get()) != spare).map(|id| LOCKS.get(id));
+    // No word names an entry any more.
+    let entries = ENTRIES.taken().flat_map(|id| {
+        ENTRIES.release(id);
+        &ENTRIES.get(id).lines
+    });
+    for record in locks.chain(entries) {
+        let words = &record.words;
         // Ordering: Relaxed, owner-only (a forked child has one thread) (block)
         words.halves.iter().for_each(|word| word.store(0, Relaxed));
         words.words.iter().for_each(|word| word.store(0, Relaxed));

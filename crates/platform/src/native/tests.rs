@@ -25,6 +25,27 @@ fn b06_nobody_passes_while_light_sides_may_be_under_way() {
     assert!(!barrier_in_use());
 }
 
+/// A queue that the thread was in has nobody in the child who could give its node back.
+#[test]
+fn a_forked_child_has_its_own_nodes_back() {
+    let me = Native::enter().unwrap();
+    // SAFETY: no lock is waited for here (1).
+    let lent = &unsafe { me.record().words() }[0];
+    lent.store(1, Relaxed);
+    drop(me);
+    // SAFETY: the child uses no lock, and ends.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(lent.load(Relaxed) as i32) };
+    }
+    lent.store(0, Relaxed);
+    let mut status = 0;
+    // SAFETY: `status` is ours to write.
+    assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+    assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0, "status {status}");
+}
+
 /// A forked child writes the records of threads that lived, and no others.
 #[test]
 fn u04_a_child_writes_records_in_use_only() {
