@@ -7,7 +7,8 @@ use lockwright_locks::mutex::{self, RawMutex};
 use lockwright_locks::rwsem::{RawRwLock, policy};
 use lockwright_locks::seqcount::SeqCount;
 use lockwright_peers::model::{Barging, FairAfter};
-use lockwright_sim::{Failure, Sim};
+use lockwright_platform::{Numa, NumaMode};
+use lockwright_sim::{Failure, Sim, set_numa};
 use lockwright_workloads::on::On;
 use lockwright_workloads::rw_bench::{AsRwLock, BenchRwLock};
 
@@ -46,6 +47,29 @@ const fn rw<W: policy::Policy + Send + Sync, const ONE_LINE: bool>() -> SimSubje
         run: simulate::<On<RawRwLock<Sim, W>>, ONE_LINE>,
     }
 }
+
+/// The same lock, the spinners of which queue up by domain: always, or as soon as there is a crowd.
+const fn by_domain<L: BenchRwLock + 'static, const ONE_LINE: bool, const ALWAYS: bool>(
+    name: &'static str,
+    about: &'static str,
+    kind: Kind,
+) -> SimSubject {
+    SimSubject { name, about, kind, run: simulate_by_domain::<L, ONE_LINE, ALWAYS> }
+}
+
+fn simulate_by_domain<L: BenchRwLock + 'static, const ONE_LINE: bool, const ALWAYS: bool>(
+    job: &Job,
+) -> Result<SimSample, Failure> {
+    let mode = if ALWAYS { NumaMode::On } else { NumaMode::Dynamic };
+    set_numa(Numa { mode, ..Numa::OFF });
+    let result = simulate::<L, ONE_LINE>(job);
+    set_numa(Numa::OFF);
+    result
+}
+
+type KernelMutex = AsRwLock<On<RawMutex<Sim, mutex::Kernel>>>;
+type SliceMutex = AsRwLock<On<RawMutex<Sim, mutex::Slice>>>;
+type RwLock<W> = On<RawRwLock<Sim, W>>;
 
 /// A stage of the kernel's.
 const fn stage<W: policy::Policy + Send + Sync>() -> SimSubject {
@@ -128,6 +152,36 @@ pub static SUBJECTS: &[SimSubject] = &[
     mutex::<mutex::Latency, false>("mutex-latency", "the product mutex, short longest wait"),
     mutex::<mutex::SliceAtomic, false>("mutex-atomic", "the product mutex, atomic unlock"),
     mutex::<mutex::Kernel, true>("mutex-kernel", "the product mutex, the kernel's policy"),
+    by_domain::<KernelMutex, true, true>(
+        "mutex-kernel+numa",
+        "the kernel's policy, spinners queued up by domain always",
+        Kind::Mutex,
+    ),
+    by_domain::<KernelMutex, true, false>(
+        "mutex-kernel+dynamic",
+        "the kernel's policy, spinners queued up by domain in a crowd",
+        Kind::Mutex,
+    ),
+    by_domain::<SliceMutex, false, false>(
+        "mutex+dynamic",
+        "the product mutex, spinners queued up by domain in a crowd",
+        Kind::Mutex,
+    ),
+    by_domain::<RwLock<policy::V5_11>, true, true>(
+        "v5.11+numa",
+        "v5.11, spinners queued up by domain always",
+        Kind::RwLock,
+    ),
+    by_domain::<RwLock<policy::V5_11>, true, false>(
+        "v5.11+dynamic",
+        "v5.11, spinners queued up by domain in a crowd",
+        Kind::RwLock,
+    ),
+    by_domain::<RwLock<policy::Standard>, false, false>(
+        "default+dynamic",
+        "the product rwlock, spinners queued up by domain in a crowd",
+        Kind::RwLock,
+    ),
     SimSubject {
         name: "mutex-2013-before",
         about: "the count-word mutex without tests before its exchanges",

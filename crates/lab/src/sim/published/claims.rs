@@ -277,6 +277,17 @@ fn locktorture(judge: &mut Judge) {
     judge.changes("the stock queue's rate is flat from 4 to 48 writers", &flat);
     let last = to(judge, "4 writers", &[64]);
     judge.changes("and a third higher with 64", &last);
+    let parted = |judge: &Judge, counts: &[u32]| -> Vec<Pair> {
+        let cell = |count: &u32, column| judge.cell(&format!("{count} writers"), column);
+        counts.iter().map(|count| cell(count, "osq2_on").over(cell(count, "osq4"))).collect()
+    };
+    let crowd = parted(judge, &[16, 32, 48, 64]);
+    judge.changes(
+        "with 16 writers and more, switching by domain gives seven tenths and more",
+        &crowd,
+    );
+    let few = parted(judge, &[4]);
+    judge.changes("with 4 it costs a tenth", &few);
 }
 
 fn fxmark(judge: &mut Judge) {

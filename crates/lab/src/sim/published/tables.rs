@@ -197,14 +197,19 @@ fn torture(rows: &Rows, effort: Effort) -> Sheet {
     let mut sheet = Sheet::default();
     for row in 0..rows.rows.len() {
         let writers = rows.number(row, "writers").expect("writers") as usize;
-        let published = rows.number(row, "osq4").expect("a number");
-        // Which CPUs the writers were bound to is not published: a column for each of two ways, of which
-        // the first is judged.
-        for (column, placement) in [("osq4", BOUND), ("osq4, spread", (Placement::Spread, true))] {
-            let task = task("mutex-kernel", &machine, placement, workload, writers, micro(effort));
+        let published = |column: &str| rows.number(row, column).expect("a number");
+        // Which CPUs the writers were bound to is not published: the stock queue in a column for each of two
+        // ways, of which the first is judged.
+        for (column, of, lock, placement) in [
+            ("osq4", "osq4", "mutex-kernel", BOUND),
+            ("osq4, spread", "osq4", "mutex-kernel", (Placement::Spread, true)),
+            ("osq2_on", "osq2_on", "mutex-kernel+dynamic", BOUND),
+        ] {
+            let task = task(lock, &machine, placement, workload, writers, micro(effort));
             let run = sheet.run(task, TOOK);
             let (row, metric) = (format!("{writers} writers"), Metric::Torture);
-            let other = (column != "osq4").then_some("another way");
+            let published = published(of);
+            let other = (column == "osq4, spread").then_some("another way");
             let aside = other.or(FITTED.filter(|_| writers == 1));
             sheet.points.push(Point { row, column, published, metric, run, first: run, aside });
         }
