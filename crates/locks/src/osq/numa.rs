@@ -236,7 +236,7 @@ impl<P: Platform> Domain<P> {
 impl<P: Platform> Osq<P> {
     /// The record and its life, as in the word of a domain's queue.
     fn key(&self, word: u64) -> u64 {
-        u64::from(self.id.get()) << 16 | word / LIFE << 32
+        u64::from(self.id.get()) << 16 | (word / LIFE) << 32
     }
 
     /// Joins through the queue of the caller's domain.
@@ -348,7 +348,7 @@ impl<P: Platform> Osq<P> {
         let gap = (serial as u16).wrapping_sub(before as u16);
         let (count, several) = if gap <= LEFT_BETWEEN {
             let other = (before ^ domain) & (7 << 28) != 0;
-            ((before >> 16 & COUNT) + 1, before & SEVERAL != 0 || other)
+            (((before >> 16) & COUNT) + 1, before & SEVERAL != 0 || other)
         } else {
             (1, false)
         };
