@@ -222,12 +222,17 @@ fn waits(block: &Block, numbers: &BTreeMap<&str, usize>) -> Option<Picture> {
     })
 }
 
+/// Some counters of locks are sums of nanoseconds: no part of a stack of events.
+fn is_a_count(event: &str) -> bool {
+    !event.ends_with("_ns")
+}
+
 /// Lock events an operation; those beyond the most frequent are one part.
 fn events(block: &Block) -> Option<Picture> {
     let per_op = |row: &Row| -> BTreeMap<String, f64> {
         let ops: u64 = row.samples.iter().map(|sample| sample.ops()).sum();
         let rate = |(name, count)| (name, count as f64 / ops.max(1) as f64);
-        row.events().into_iter().map(rate).collect()
+        row.events().into_iter().filter(|(name, _)| is_a_count(name)).map(rate).collect()
     };
     let rows: Vec<(&str, BTreeMap<String, f64>)> =
         block.rows.iter().map(|row| (row.arm.name.as_str(), per_op(row))).collect();
@@ -310,6 +315,17 @@ mod tests {
         ] {
             assert!(has(start), "{start} is missing: {titles:?}");
         }
+    }
+
+    #[test]
+    fn times_are_no_events() {
+        let mut record = example::record();
+        for sample in record.samples.iter_mut().filter(|sample| !sample.events.is_empty()) {
+            sample.events.insert("fence_ns".to_owned(), 123_456);
+        }
+        let picture = pictures(&record).into_iter().find(|p| p.title.starts_with("lock events"));
+        let svg = picture.unwrap().inside();
+        assert!(svg.contains("mutex_sleep") && !svg.contains("fence_ns"), "{svg}");
     }
 
     #[test]
