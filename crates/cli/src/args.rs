@@ -1,6 +1,6 @@
 //! The command line: the commands, and what several of them have.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::builder::styling::Styles;
@@ -83,6 +83,7 @@ pub enum Command {
     #[command(after_help = crate::torture::HELP)]
     Torture(Box<crate::torture::TortureArgs>),
     /// List the policies of the reader-writer lock, and what each switch means
+    #[command(after_help = crate::policies::HELP)]
     Policies {
         /// As Markdown, with a table of all: the project's docs/policies.md
         #[arg(long)]
@@ -92,7 +93,14 @@ pub enum Command {
     #[command(after_help = crate::sim::args::SIM_HELP)]
     Sim(Box<crate::sim::args::SimArgs>),
     /// List the simulated machines, or show one with the source of every number
+    #[command(after_help = crate::sim::args::MACHINES_HELP)]
     Machines(crate::sim::args::MachinesArgs),
+    /// Write the manual's pages
+    #[command(after_help = crate::manual::MAN_HELP)]
+    Man(crate::manual::ManArgs),
+    /// Print what completes the command line in a shell
+    #[command(after_help = crate::manual::COMPLETIONS_HELP)]
+    Completions(crate::manual::CompletionsArgs),
 }
 
 /// What all benchmarks have.
@@ -121,8 +129,9 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 
-    /// Show ratios to this lock instead of the best blocking peer
-    #[arg(long, value_name = "LOCK")]
+    /// Show ratios to this lock instead of the best blocking peer; or, of a result file (its name
+    /// has a / or ends in .json), compare every figure with the same in it
+    #[arg(long, value_name = "LOCK|FILE")]
     pub baseline: Option<String>,
 
     /// Show the lock events of this project's locks
@@ -155,6 +164,16 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
+    /// The lock that ratios refer to.
+    pub fn baseline_lock(&self) -> Option<&str> {
+        self.baseline.as_deref().filter(|name| !is_file(name))
+    }
+
+    /// The older result that this one is compared with.
+    pub fn baseline_file(&self) -> Option<&Path> {
+        self.baseline.as_deref().filter(|name| is_file(name)).map(Path::new)
+    }
+
     /// What the tables show.
     pub fn shown(&self) -> Shown {
         Shown {
@@ -165,6 +184,11 @@ impl RunArgs {
             ..Shown::default()
         }
     }
+}
+
+/// No lock is called so.
+fn is_file(name: &str) -> bool {
+    name.ends_with(".json") || name.contains('/')
 }
 
 /// Where the reports go.

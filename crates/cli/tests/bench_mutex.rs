@@ -313,3 +313,56 @@ fn help_has_exit_codes_and_ends_with_examples() {
         assert!(last.trim_start().starts_with("lockwright bench"), "{last}");
     }
 }
+
+#[test]
+fn an_older_result_is_compared_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("old.json");
+    let run = |more: &[&str]| {
+        let mut command = bench();
+        command.args(["--threads", "2", "--load", "1", "--secs", "0.02", "--rounds", "3"]);
+        command.args(["--locks", "std,lockwright", "--quiet"]).args(more);
+        command
+    };
+    let name = path.to_str().unwrap();
+    run(&["--json", name, "-o", "/dev/null"]).assert().success();
+    let output = run(&["--baseline", name]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = stdout(&output);
+    assert!(text.contains("throughput: lockwright "), "a sentence to quote:\n{text}");
+    let against = format!("against {name}:");
+    let plain = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(plain.contains(&format!("{against} 4 comparisons:")), "{text}");
+    for line in text.lines().filter(|line| !line.contains(name)) {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+}
+
+#[test]
+fn a_baseline_that_cannot_be_compared_with_is_refused_before_measuring() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    };
+    let refuses = |path: &std::path::Path, why: &str| {
+        refused(bench().arg("--baseline").arg(path), why);
+    };
+    refuses(&folder.path().join("missing.json"), "cannot read it");
+    refuses(&file("broken.json", "{"), "no result of lockwright");
+    refuses(&file("old.json", "{\"schema_version\": 1}"), "schema version 1");
+    let path = folder.path().join("own.json");
+    let small = ["--locks", "std", "--no-uncontended", "--quiet", "-o", "/dev/null", "--json"];
+    bench().args(SMALL).args(small).arg(&path).assert().success();
+    let text = fs::read_to_string(&path).unwrap();
+    let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    bench()
+        .args(["--locks", "pthread", "--no-uncontended", "--baseline"])
+        .arg(&path)
+        .assert()
+        .code(2)
+        .stderr(contains("in common"));
+    value["machine"]["kernel"] = "Minix".into();
+    refuses(&file("foreign.json", &value.to_string()), "of another machine");
+}

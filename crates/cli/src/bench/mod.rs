@@ -1,6 +1,7 @@
 //! `lockwright bench`: locks compared on this machine, a file for each benchmark.
 
 mod mutex;
+mod older;
 pub mod patterns;
 mod rwlock;
 mod seq;
@@ -20,6 +21,7 @@ use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::output::{Form, Target};
 use crate::session::{Reports, conduct, unrenderable};
+use older::Older;
 
 /// `lockwright bench`.
 #[derive(Debug, Args)]
@@ -81,8 +83,15 @@ fn bench(
         Target::Stdout.write(listing(&family.locks(false)).as_bytes())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let reports = Tables { shown: args.shown(), finish };
-    let conducted = conduct(&experiment()?, &args.reports, &reports)?;
+    let older = args.baseline_file().map(Older::read).transpose()?;
+    let experiment = experiment()?;
+    let mut shown = args.shown();
+    if let Some(older) = &older {
+        older.check(&experiment)?;
+        shown.references = older.references(&experiment);
+    }
+    let reports = Tables { shown, finish, older, seed: args.seed };
+    let conducted = conduct(&experiment, &args.reports, &reports)?;
     Ok(ExitCode::from(conducted.code))
 }
 
@@ -90,13 +99,20 @@ fn bench(
 struct Tables<F> {
     shown: Shown,
     finish: F,
+    older: Option<Older>,
+    seed: u64,
 }
 
 impl<F: Fn(&Record, &mut Page)> Reports for Tables<F> {
     fn render(&self, record: &Record, form: Form) -> Result<Vec<u8>, Failure> {
+        let judged =
+            self.older.as_ref().map_or_else(Vec::new, |older| older.judge(record, self.seed));
         let finished = || {
             let mut page = page(record, &self.shown);
             (self.finish)(record, &mut page);
+            if let Some(older) = &self.older {
+                older.add(&mut page, &judged, self.seed);
+            }
             page
         };
         let mut bytes = Vec::new();
@@ -105,7 +121,9 @@ impl<F: Fn(&Record, &mut Page)> Reports for Tables<F> {
             Form::Markdown => {
                 bytes = markdown::render(&finished(), &record.header.command_line).into_bytes();
             }
-            Form::Json => json::write(record, &mut bytes).map_err(unrenderable)?,
+            Form::Json => {
+                json::write_judged(record, &judged, &mut bytes).map_err(unrenderable)?;
+            }
             Form::Csv => csv::write(record, &mut bytes).map_err(unrenderable)?,
         }
         Ok(bytes)
@@ -137,11 +155,10 @@ fn arms(args: &RunArgs, family: Family, defaults: fn(&Lock) -> bool) -> Result<A
         Some(names) => family.choose(names, broken).map_err(wrong("--locks"))?,
         None => family.locks(false).into_iter().filter(|lock| defaults(lock)).collect(),
     };
-    let baseline = match &args.baseline {
+    let baseline = match args.baseline_lock() {
         None => None,
         Some(name) => {
-            let found =
-                family.choose(std::slice::from_ref(name), broken).map_err(wrong("--baseline"))?;
+            let found = family.choose(&[name.to_owned()], broken).map_err(wrong("--baseline"))?;
             let [lock] = found[..] else {
                 return Err(Failure::Usage(format!(
                     "--baseline takes one lock, '{name}' is several"

@@ -27,7 +27,8 @@ PAUSE instructions. Each round checks mutual exclusion with a plain counter.",
   lockwright bench --threads 32 --latency           waits as well: p50, p99, p99.9, max
   lockwright bench --burst 64:10000 --threads 8     64 sections, then 10 us outside
   lockwright bench --rounds 15 --ci --json result.json
-  lockwright bench --baseline std --csv - > result.csv"
+  lockwright bench --baseline std --csv - > result.csv
+  lockwright bench --baseline result.json           what changed since"
 );
 
 /// `lockwright bench mutex`.

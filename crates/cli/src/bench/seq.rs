@@ -64,7 +64,7 @@ impl SeqArgs {
     /// What was asked for.
     pub fn experiment(&self) -> Result<Experiment, Failure> {
         let mut arms = arms(&self.run, Family::Sequences, |lock| lock.read_mostly.is_some())?;
-        if self.run.baseline.is_none() {
+        if self.run.baseline_lock().is_none() {
             arms.baseline = arms.arms.iter().position(|arm| arm.record.name == BASELINE);
         }
         if !self.no_faults {

@@ -69,6 +69,25 @@ pub fn ratio_of_medians_interval(above: &[f64], below: &[f64], seed: u64) -> Opt
     bootstrap(seed, |rng| Some(drawn(above, rng)? / drawn(below, rng)?))
 }
 
+/// The same of the geometric mean of several such ratios, each of them of its own rounds.
+pub fn geomean_of_ratios_interval(cells: &[Vec<(f64, f64)>], seed: u64) -> Option<[f64; 2]> {
+    let usable = |pairs: &Vec<(f64, f64)>| {
+        pairs.len() >= 3 && pairs.iter().all(|&(above, below)| above > 0.0 && below > 0.0)
+    };
+    if cells.is_empty() || !cells.iter().all(usable) {
+        return None;
+    }
+    bootstrap(seed, |rng| {
+        let logarithms = cells.iter().map(|pairs| {
+            let drawn: Vec<_> = pairs.iter().map(|_| pairs[rng.usize(..pairs.len())]).collect();
+            let (above, below): (Vec<_>, Vec<_>) = drawn.into_iter().unzip();
+            Some((median(&above)? / median(&below)?).ln())
+        });
+        let sum: f64 = logarithms.sum::<Option<f64>>()?;
+        Some((sum / cells.len() as f64).exp())
+    })
+}
+
 /// The 95 % percentile interval of what is drawn many times.
 fn bootstrap(seed: u64, draw: impl Fn(&mut fastrand::Rng) -> Option<f64>) -> Option<[f64; 2]> {
     const DRAWS: usize = 1_000;

@@ -137,7 +137,7 @@ fn values(rounds: &[(u32, f64)]) -> Vec<f64> {
 }
 
 /// The figures of both in the rounds that both have.
-fn paired(own: &[(u32, f64)], other: &[(u32, f64)]) -> Vec<(f64, f64)> {
+pub fn paired(own: &[(u32, f64)], other: &[(u32, f64)]) -> Vec<(f64, f64)> {
     let other: BTreeMap<u32, f64> = other.iter().copied().collect();
     own.iter().filter_map(|(round, figure)| Some((*figure, *other.get(round)?))).collect()
 }

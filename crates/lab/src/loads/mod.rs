@@ -112,8 +112,13 @@ pub fn window(threads: usize) -> Duration {
 
 /// Whether the threads' shares mean something in runs of this length.
 pub fn long_enough(window: Duration, threads: usize) -> bool {
+    window >= fair_window(threads)
+}
+
+/// The shortest of such runs.
+pub fn fair_window(threads: usize) -> Duration {
     let threads = u32::try_from(threads).unwrap_or(u32::MAX);
-    window >= WINDOW_PER_THREAD.saturating_mul(threads).min(Duration::from_secs(1))
+    WINDOW_PER_THREAD.saturating_mul(threads).min(Duration::from_secs(1))
 }
 
 fn cell(kind: Kind, title: String, params: Params, window: Duration, load: Load) -> Cell {

@@ -40,6 +40,26 @@ pub fn page(judged: &[Judged], heading: Vec<String>, shown: Shown) -> Page {
     Page { heading, tables, conclusion: conclusion(judged, shown), legend: legend(shown) }
 }
 
+/// Adds to a report how it compares with an older one: a table for each cell in which anything
+/// differs, and what it comes to.
+pub fn since(page: &mut Page, judged: &[Judged], older: &str, shown: Shown) {
+    let mut cells: Vec<&str> = judged.iter().map(|one| one.pair.cell.title.as_str()).collect();
+    cells.dedup();
+    for title in cells {
+        let differs = |one: &&Judged| {
+            let same = matches!(one.verdict, Verdict::Same | Verdict::TooNoisy);
+            one.pair.cell.title == title && !same
+        };
+        if judged.iter().any(|one| differs(&one)) {
+            let title = format!("against {older}: {title}");
+            page.tables.push(headlines(&title, judged.iter().filter(differs)));
+        }
+    }
+    let lines = conclusion(judged, shown);
+    page.conclusion.extend(lines.into_iter().map(|line| format!("against {older}: {line}")));
+    page.legend.extend(legend(shown));
+}
+
 /// Every metric of a pair, a row each.
 fn all_metrics(one: &Judged, shown: Shown) -> Table {
     let pair = &one.pair;
@@ -195,7 +215,7 @@ fn conclusion(judged: &[Judged], shown: Shown) -> Vec<String> {
             let single = judged.len() <= 3 && own().count() == 1;
             match own().next() {
                 Some(one) if single => lines.push(sentence(one, shown)),
-                _ => lines.extend(geomean(name, own())),
+                _ => lines.extend(geomeans(name, own())),
             }
         }
     }
@@ -221,6 +241,15 @@ fn counts(judged: &[Judged]) -> Vec<String> {
     });
     let counts: Vec<String> = counts.into_iter().flatten().collect();
     vec![format!("{}: {}.", counted(judged.len(), "comparison"), counts.join(", "))]
+}
+
+/// One for each metric that cells are judged by.
+fn geomeans<'a>(name: &str, own: impl Iterator<Item = &'a Judged<'a>> + Clone) -> Vec<String> {
+    let mut keys: Vec<&str> = own.clone().map(|one| one.headline.metric.key).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let of = |key| geomean(name, own.clone().filter(move |one| one.headline.metric.key == key));
+    keys.into_iter().filter_map(of).collect()
 }
 
 fn geomean<'a>(name: &str, own: impl Iterator<Item = &'a Judged<'a>> + Clone) -> Option<String> {

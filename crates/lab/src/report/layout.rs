@@ -2,6 +2,7 @@
 //!
 //! What a table shows is said by the metrics of its kind of cell; no metric is named here.
 
+use super::conclusion::conclusion;
 use super::number::{fixed, show};
 use crate::analysis::summary::{Block, References, Row, blocks_against};
 use crate::experiment::view::View;
@@ -68,7 +69,7 @@ pub fn page(record: &Record, shown: &Shown) -> Page {
     let blocks = blocks_against(record, &shown.references);
     Page {
         heading: heading(record),
-        conclusion: Vec::new(),
+        conclusion: conclusion(record, &blocks),
         legend: legend(&blocks, shown),
         tables: blocks.into_iter().map(|block| table(block, shown)).collect(),
     }

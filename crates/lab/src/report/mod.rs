@@ -12,6 +12,7 @@
 //! metrics of its cells, and the forms draw them.
 
 pub mod compare;
+pub mod conclusion;
 pub mod csv;
 pub mod html;
 pub mod json;
