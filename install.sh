@@ -2,7 +2,7 @@
 # Builds and installs: install.sh [--prefix DIR] [--destdir DIR] [c] [preload] [command]
 #   c        lockwright.h, lockwright.hpp, liblockwright.so, liblockwright.a, lockwright.pc
 #   preload  liblockwright_preload.so, for programs as they are
-#   command  lockwright; without a choice, all three
+#   command  lockwright, its manual pages and completions; without a choice, all three
 # The prefix is /usr/local unless given; the destdir is put before it, for packages.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -48,6 +48,12 @@ static_library() {
     rm -r "$dir"
 }
 
+# The completions of a shell, in the place where it looks for them.
+completions() {
+    install -d "$to/${2%/*}"
+    "$built/lockwright" completions "$1" >"$to/$2"
+}
+
 for part in "${parts[@]}"; do
     case $part in
     c)
@@ -76,6 +82,10 @@ PC
     command)
         install -d "$to/bin"
         install -m 755 "$built/lockwright" "$to/bin"
+        "$built/lockwright" man "$to/share/man/man1"
+        completions bash share/bash-completion/completions/lockwright
+        completions zsh share/zsh/site-functions/_lockwright
+        completions fish share/fish/vendor_completions.d/lockwright.fish
         ;;
     esac
 done

@@ -24,7 +24,7 @@ Exit codes:
   130  interrupted; what was measured until then is shown and written
 
 Examples:
-",
+  ",
             $examples
         )
     };

@@ -19,6 +19,7 @@ mod compare;
 mod doctor;
 mod failure;
 mod launch;
+mod manual;
 mod mix_args;
 mod order;
 mod output;
@@ -57,6 +58,8 @@ fn main() -> ExitCode {
         Command::Report(args) => report::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Stat(args) => stat::run(&args),
+        Command::Man(args) => manual::man(&args),
+        Command::Completions(args) => manual::completions(&args),
         Command::Doctor { json } => doctor::run(json),
     };
     match done {

@@ -6,8 +6,16 @@ use std::process::ExitCode;
 use lockwright_lab::arms::locks::policy::{PRESETS, Switches};
 use lockwright_lab::arms::locks::{bias, name_of_policy};
 
+use crate::args::help;
 use crate::failure::Failure;
 use crate::output::Target;
+
+pub const HELP: &str = help!(
+    "The policies are names of --policy in 'sim', and of LOCKWRIGHT_POLICY.",
+    "\
+  lockwright policies
+  lockwright policies --markdown > docs/policies.md"
+);
 
 /// Runs the command.
 pub fn run(as_markdown: bool) -> Result<ExitCode, Failure> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use lockwright_sim::Placement;
 
-use crate::args::threads;
+use crate::args::{help, threads};
 use crate::mix_args::MixArgs;
 
 pub const SIM_HELP: &str = "\
@@ -33,6 +33,26 @@ Examples:
   lockwright sim published --quick
   lockwright machines ivybridge-ex-8s > mine.toml";
 
+pub const MACHINES_HELP: &str = help!(
+    "A file of that form may begin with based_on = \"NAME\" and say only what is different.",
+    "\
+  lockwright machines
+  lockwright machines epyc-9754-2s > mine.toml
+  lockwright machines host                          this machine, measured"
+);
+
+pub const PUBLISHED_HELP: &str = help!(
+    "\
+The tables are compiled in. Each cell is run until it is sure, or as long as the
+published run; what was fitted, or chosen in view of a table, stands out of every
+stated error, and 'sim published --choices' lists it.",
+    "\
+  lockwright sim published --quick                  in a minute or two
+  lockwright sim published rwsem-skylake-adaptive --long
+  lockwright sim published --json published.json --markdown published.md
+  lockwright sim published --commands               the command of each run"
+);
+
 /// `lockwright sim`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -49,6 +69,7 @@ pub struct SimArgs {
 #[derive(Debug, Subcommand)]
 pub enum SimCommand {
     /// Put published results beside simulated ones, with a verdict per claim
+    #[command(after_help = PUBLISHED_HELP)]
     Published(PublishedArgs),
 }
 
