@@ -26,7 +26,8 @@ use crate::workload::{CommandArgs, WorkloadArgs};
 
 pub const HELP: &str = help!(
     "\
-What is compared is a file if its name ends in .json, else a command. Commands and
+What is compared is a file if its name ends in .json, else a command; of one file
+alone, its own arms. Files may be those of sim. Commands and
 locks run in turns, A B B A, so that what drifts in time hits all alike. Runnable
 threads of each CPU are sampled from /proc meanwhile, without root.
 
@@ -38,6 +39,7 @@ if anything is worse by at least so much.",
   lockwright compare -w 2 -r 20 --prepare 'sync' 'make -j2' 'make -j4'
   lockwright compare --locks rwsem-steal,rwsem-fifo --workload forks --threads 32
   lockwright compare old.json new.json --fail-on 5%
+  lockwright compare result.json --base std         the locks of one result
   lockwright compare --base 6.1.json --base 6.2.json new.json --layout lkp
   lockwright compare './a' './b' --layout hyperfine --json ab.json"
 );
@@ -149,6 +151,12 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
     let all: Vec<&String> = args.base.iter().chain(&args.what).collect();
     if !args.locks.is_empty() {
         return measured(args, of_locks(args)?, &exports);
+    }
+    if let [file] = args.what.as_slice()
+        && is_file(file)
+        && !args.base.iter().any(is_file)
+    {
+        return of_one_file(args, file, &exports);
     }
     if all.len() < 2 {
         let why = "what is to be compared? Two or more files, commands, or --locks A,B";
@@ -331,6 +339,40 @@ fn of_files(args: &CompareArgs, exports: &[(Export, Target)]) -> Result<ExitCode
     for (_, record) in others {
         write_exports(record, exports)?;
     }
+    Ok(ExitCode::from(args.code(&judged)))
+}
+
+/// The arms of one result file against each other: those named by `--base`, or else the first,
+/// against all others.
+fn of_one_file(
+    args: &CompareArgs,
+    name: &str,
+    exports: &[(Export, Target)],
+) -> Result<ExitCode, Failure> {
+    let targets = targets(args, exports)?;
+    let record = read(Path::new(name)).map_err(|why| Failure::Usage(format!("{name}: {why}")))?;
+    let known = || record.arms.iter().map(|arm| arm.name.as_str()).collect::<Vec<_>>().join(", ");
+    let place = |base: &String| {
+        record.arms.iter().position(|arm| arm.name == *base).ok_or_else(|| {
+            Failure::Usage(format!("--base: {name} has no '{base}'; it has: {}", known()))
+        })
+    };
+    let bases: Vec<usize> = match args.base.as_slice() {
+        [] => vec![0],
+        bases => bases.iter().map(place).collect::<Result<_, _>>()?,
+    };
+    let pairs = within(&record, &bases);
+    if pairs.is_empty() {
+        let why = format!("{name}: there is nothing to compare; it has: {}", known());
+        return Err(Failure::Usage(why));
+    }
+    let judged = args.judge(pairs);
+    let all = [(name, &record)];
+    hidden_differences(&all).iter().for_each(|one| say!("lockwright: warning: {one}"));
+    for (form, target) in targets {
+        target.write(&render_files(args, &judged, &all, form)?)?;
+    }
+    write_exports(&record, exports)?;
     Ok(ExitCode::from(args.code(&judged)))
 }
 

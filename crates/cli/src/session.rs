@@ -231,6 +231,11 @@ fn debug_build() -> Option<String> {
 /// The head of a record that begins now and here.
 pub fn header(name: &str) -> Header {
     let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    header_of(name, machine().clone(), started.as_secs())
+}
+
+/// The head of a record of this machine.
+pub fn header_of(name: &str, machine: Machine, started_unix_s: u64) -> Header {
     Header {
         schema_version: SCHEMA_VERSION,
         record: name.to_owned(),
@@ -240,8 +245,8 @@ pub fn header(name: &str) -> Header {
             commit: option_env!("LOCKWRIGHT_COMMIT").map(str::to_owned),
         },
         command_line: std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect(),
-        started_unix_s: started.as_secs(),
-        machine: machine().clone(),
+        started_unix_s,
+        machine,
         complete: false,
         warnings: Vec::new(),
     }

@@ -326,3 +326,65 @@ fn a_closed_standard_error_costs_nothing_else() {
     assert!(stdout(&output).contains("v5.11"), "{output:?}");
     assert_eq!(command(&["sim", "--threads", "0"]).status.code(), Some(2));
 }
+
+/// Lock A against lock B on a simulated machine, and the same locks on another, as `compare` has it.
+#[test]
+fn what_is_simulated_is_a_record_that_compare_and_report_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, policy: &str, more: &[&str]| {
+        let path = folder.path().join(name);
+        let mut command = lockwright(&["sim", "--seeds", "8", "--threads", "20", "--quiet"]);
+        command.args(["--ms", "4", "--policy", policy, "--json"]).arg(&path).args(more);
+        command.assert().success();
+        path
+    };
+    let old = write("old.json", "v5.2", &[]);
+    let same = write("same.json", "v5.2", &[]);
+    assert_eq!(
+        serde_json::from_slice::<serde_json::Value>(&fs::read(&old).unwrap()).unwrap()["samples"],
+        serde_json::from_slice::<serde_json::Value>(&fs::read(&same).unwrap()).unwrap()["samples"],
+    );
+    let slow = write("slow.json", "v5.2", &["--load", "60"]);
+    let compare = |other: &std::path::Path| {
+        let mut command = lockwright(&["compare"]);
+        command.arg(&old).arg(other);
+        command.output().unwrap()
+    };
+    let output = compare(&same);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = stdout(&output);
+    assert!(!text.contains("is better") && !text.contains("is worse"), "{text}");
+    let output = compare(&slow);
+    assert_eq!(output.status.code(), Some(2), "another workload is another setting: {output:?}");
+    let other = write("other.json", "v5.2", &["--machine", "skylake-2s"]);
+    let output = compare(&other);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("different machines"), "{output:?}");
+    lockwright(&["report"]).arg(&old).assert().success().stdout(contains("<svg"));
+}
+
+/// What was found of the kernel in 2012: a reader-writer semaphore that is strictly first in, first out
+/// makes programs that fork sleep, and CPUs idle, where one that lets writers steal it does not.
+#[test]
+fn first_in_first_out_is_worse_than_stealing_for_programs_that_fork() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("forks.json");
+    lockwright(&["sim", "--workload", "forks", "--threads", "32", "--policy", "steal,fifo"])
+        .args(["--seeds", "8", "--ms", "40", "--quiet", "--json"])
+        .arg(&path)
+        .assert()
+        .success();
+    let output = lockwright(&["compare", path.to_str().unwrap(), "--base", "steal"])
+        .args(["--fail-on", "5%"])
+        .output()
+        .unwrap();
+    let text = stdout(&output);
+    let plain = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(output.status.code(), Some(4), "{text}");
+    assert!(plain.contains("fifo is worse than steal: kops/s"), "{text}");
+    assert!(plain.contains("It goes with: vol/Mop"), "the ratio of the switches:\n{text}");
+    assert!(plain.contains("idle CPUs"), "{text}");
+    refused(
+        &mut lockwright(&["compare", path.to_str().unwrap(), "--base", "nobody"]),
+        "has no 'nobody'; it has: steal, fifo",
+    );
+}

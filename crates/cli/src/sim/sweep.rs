@@ -5,8 +5,10 @@ use std::fs;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use lockwright_lab::record::Record;
 use lockwright_lab::sim::batch::{self, Done, Task, Yield};
 use lockwright_lab::sim::job::Job;
+use lockwright_lab::sim::record;
 use lockwright_lab::sim::report;
 use lockwright_lab::sim::subjects::{Kind as Lock, SUBJECTS, SimSubject};
 use lockwright_lab::sim::window::Length;
@@ -22,7 +24,7 @@ use super::work::{check_options, name_of, workload};
 use super::{Form, Report, deliver, ended, targets, watched};
 use crate::failure::Failure;
 use crate::output::Target;
-use crate::session::catch_signals;
+use crate::session::{catch_signals, header_of, unrenderable};
 
 /// What a sweep runs: on the machine as it is, and on varied ones.
 pub(super) struct Plan {
@@ -204,9 +206,8 @@ fn shown(args: &SweepArgs, plan: &Plan, yielded: &Yield) -> Result<Report, Failu
         .map(|(label, results)| json!({ "variant": label, "results": results }))
         .collect();
     let length = plan.tasks[0].job.length;
-    let json = json!({
-        "schema_version": 2, "record": "sim", "lockwright": env!("CARGO_PKG_VERSION"),
-        "machine": plan.variants[0].1, "workload": plan.workload,
+    let details = json!({
+        "simulated_machine": plan.variants[0].1, "workload": plan.workload,
         "interrupted": yielded.interrupted, "failed": yielded.failed,
         "settings": {
             "placement": placement, "bound": args.bound, "home": args.home, "kernel": args.kernel,
@@ -215,11 +216,30 @@ fn shown(args: &SweepArgs, plan: &Plan, yielded: &Yield) -> Result<Report, Failu
         },
         "variants": variants,
     });
+    let mut json = serde_json::to_value(record(args, plan, yielded)).map_err(unrenderable)?;
+    if let (Some(all), serde_json::Value::Object(details)) = (json.as_object_mut(), details) {
+        all.extend(details);
+    }
     let slices: Vec<(String, &[Done])> =
         blocks.iter().map(|(label, results)| (label.clone(), results.as_slice())).collect();
-    let csv = report::csv(&slices, roles)
-        .map_err(|error| Failure::Environment(format!("cannot render a report: {error}")))?;
+    let csv = report::csv(&slices, roles).map_err(unrenderable)?;
     Ok(Report { table, json, csv, markdown: String::new() })
+}
+
+/// The same as the record that `compare` and `report` read. Nothing in it depends on when it was made:
+/// files of the same run are the same.
+fn record(args: &SweepArgs, plan: &Plan, yielded: &Yield) -> Record {
+    let mut header = header_of("sim", record::machine(&plan.variants[0].1), 0);
+    header.complete = !yielded.interrupted && yielded.failed.is_empty();
+    header.warnings.clone_from(&yielded.failed);
+    let each = args.threads.len() * plan.subjects.len();
+    let tasks = plan.tasks.chunks(each).zip(yielded.done.chunks(each));
+    let ran: Vec<(&str, &Task, Option<&Done>)> = (plan.variants.iter().zip(tasks))
+        .flat_map(|((label, _), (tasks, done))| {
+            tasks.iter().zip(done).map(|(task, done)| (label.as_str(), task, done.as_ref()))
+        })
+        .collect();
+    record::record(header, args.seeds, &ran)
 }
 
 /// The workload in words.

@@ -9,6 +9,7 @@ mod held;
 pub mod host;
 pub mod job;
 pub mod published;
+pub mod record;
 pub mod report;
 pub mod sample;
 pub mod subjects;

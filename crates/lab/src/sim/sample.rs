@@ -126,6 +126,9 @@ pub struct SimSample {
     pub engine_events: u64,
     /// Operations of the locks and workloads on memory, likewise.
     pub accesses: u64,
+    /// Acquisitions of each thread in the counted time.
+    #[serde(skip)]
+    pub thread_ops: Vec<u64>,
     /// Each batch.
     #[serde(skip)]
     pub batches: Vec<Figures>,
@@ -184,6 +187,7 @@ pub(super) fn sample(
         trace: format!("{:016x}", whole.trace),
         engine_events: whole.events,
         accesses: whole.traffic.accesses,
+        thread_ops: threads.iter().map(|thread| thread.1.counted).collect(),
         batches,
     }
 }
