@@ -74,7 +74,8 @@ fn pages() -> Vec<(String, Vec<u8>)> {
 }
 
 fn add(command: &Command, pages: &mut Vec<(String, Vec<u8>)>) {
-    let man = Man::new(command.clone()).manual("Lockwright").source(command.render_version());
+    let source = concat!("lockwright ", env!("CARGO_PKG_VERSION"));
+    let man = Man::new(command.clone()).manual("Lockwright").source(source);
     let mut page = Vec::new();
     man.render(&mut page).expect("a Vec takes everything");
     pages.push((man.get_filename(), page));
@@ -108,7 +109,8 @@ mod tests {
             let (_, page) = page.unwrap_or_else(|| panic!("no {name}"));
             // A hyphen is a minus sign in a page's source.
             let page = String::from_utf8(page.clone()).unwrap().replace("\\-", "-");
-            assert!(page.contains(".TH"), "{page}");
+            let title = page.lines().find(|line| line.starts_with(".TH"));
+            assert!(title.is_some_and(|line| line.ends_with("Lockwright")), "{title:?}");
             for option in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
                 let long = option.get_long().map(|long| format!("--{long}"));
                 assert!(long.is_none_or(|long| page.contains(&long)), "{name}: {option:?}");
