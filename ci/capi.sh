@@ -31,7 +31,9 @@ printf '#include <lockwright.h>\nint main(void) { lw_mutex_t m = LW_MUTEX_INIT; 
 gcc -std=c11 "${strict[@]}" -D_POSIX_C_SOURCE=200809L -o "$SCRATCH/once" "$SCRATCH/once.c" "${flags[@]}"
 
 count=0
-for source in crates/capi/examples/*.c* crates/capi/tests/c/*.c*; do
+# What the page for users of C shows is a program.
+sed -n '/^```c$/,/^```$/{/^```/d;p}' docs/c.md >"$SCRATCH/page.c"
+for source in crates/capi/examples/*.c* crates/capi/tests/c/*.c* "$SCRATCH/page.c"; do
     name=$(basename "$source")
     case $name in
     *.cc) compiler=(g++ -std=c++17) ;;
