@@ -38,6 +38,7 @@ const HELP: &str = help!(
   lockwright bench rwlock           reader-writer locks
   lockwright run -- ./server        a program as it is, with these locks
   lockwright stat -- ./server       which of its locks are waited for, and who held them
+  lockwright top 4711               the same of a running program, live
   lockwright doctor                 what this machine offers to locks
   lockwright sim published --quick  published results beside simulated ones"
 );
@@ -66,6 +67,9 @@ pub enum Command {
     /// Run a command, or attach to one, and show which of its locks are waited for, from where, who held them
     #[command(after_help = crate::stat::HELP)]
     Stat(Box<crate::stat::StatArgs>),
+    /// Show the locks of a program that 'lockwright run' has started, live
+    #[command(after_help = crate::top::HELP)]
+    Top(crate::top::TopArgs),
     /// Make one page of result files: pictures, tables, the machine
     #[command(after_help = crate::report::HELP)]
     Report(crate::report::ReportArgs),

@@ -30,6 +30,7 @@ mod run;
 mod session;
 mod sim;
 mod stat;
+mod top;
 mod torture;
 mod values;
 mod workload;
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
         Command::Stat(args) => stat::run(&args),
         Command::Man(args) => manual::man(&args),
         Command::Completions(args) => manual::completions(&args),
+        Command::Top(args) => top::run(&args),
         Command::Doctor { json } => doctor::run(json),
     };
     match done {

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Three locks of known holds: each thread takes them so often, and holds them so long. */
+/* Three locks of known holds: each thread takes them so often (100 times, or as told),
+ * and holds them so long. */
 static pthread_mutex_t hottest = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t warm = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_mutex_t *cool;
@@ -16,17 +17,20 @@ __attribute__((noinline)) static void read_warm(void) { pthread_rwlock_rdlock(&w
 __attribute__((noinline)) static void use_cool(void) { pthread_mutex_lock(cool); hold(200000); pthread_mutex_unlock(cool); }
 __attribute__((noinline)) static void make_cool(void) { cool = malloc(sizeof *cool); pthread_mutex_init(cool, 0); }
 
+static int rounds = 100;
+
 static void *f(void *p)
 {
     long me = (long)p;
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < rounds; i++) {
         if (me == 0) long_hold(); else short_hold();
         if (me == 1) write_warm(); else read_warm();
         use_cool();
     }
     return 0;
 }
-int main(void) {
+int main(int argc, char **argv) {
+    if (argc > 1) rounds = atoi(argv[1]);
     pthread_t t[4];
     make_cool();
     for (long i = 0; i < 4; i++) pthread_create(&t[i], 0, f, (void *)i);

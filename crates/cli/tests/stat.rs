@@ -10,16 +10,12 @@ use assert_cmd::Command;
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;
-use support::{compiled, interposer, one_line, refused};
+use support::{hot, interposer, one_line, refused};
 
 fn stat(arguments: &[&str]) -> Command {
     let mut command = Command::cargo_bin("lockwright").unwrap();
     command.env("LOCKWRIGHT_PRELOAD", interposer()).arg("stat").args(arguments);
     command
-}
-
-fn hot() -> String {
-    compiled("hot", include_str!("hot.c"), &["-g", "-O1"]).to_str().unwrap().to_owned()
 }
 
 /// The report of a run of the program, with more arguments.

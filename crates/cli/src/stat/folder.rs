@@ -14,6 +14,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use lockwright_statfile::read::{NotAFile, Snapshot, pid_of};
 use lockwright_statfile::{COLLECT, File as Layout, Header};
 use nix::fcntl::{OFlag, posix_fallocate};
+use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::geteuid;
 
 use crate::failure::Failure;
@@ -73,6 +74,11 @@ pub fn for_run() -> Result<tempfile::TempDir, String> {
 
 /// Room for the files of two processes.
 fn has_room(folder: &Path) -> std::io::Result<()> {
+    // Beyond the limit a signal would kill this process, and the folder would stay.
+    let (limit, _) = getrlimit(Resource::RLIMIT_FSIZE)?;
+    if limit < 2 * size_of::<Layout>() as u64 {
+        return Err(std::io::ErrorKind::FileTooLarge.into());
+    }
     let name = folder.join("room");
     let file = File::create_new(&name)?;
     let done = posix_fallocate(&file, 0, 2 * size_of::<Layout>() as i64);

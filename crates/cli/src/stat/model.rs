@@ -310,7 +310,8 @@ pub fn is_wrapper(function: &str) -> bool {
 }
 
 impl Row {
-    fn new(name: String, kind: Kind) -> Self {
+    /// A lock that nobody has waited for.
+    pub fn new(name: String, kind: Kind) -> Self {
         let sum = Lock {
             address: 0,
             kind,

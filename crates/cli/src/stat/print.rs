@@ -66,7 +66,8 @@ impl Field {
     const GOES_FIRST: [Field; 6] =
         [Field::OwnerChg, Field::Inst, Field::Waiters, Field::ContPct, Field::Kind, Field::P99];
 
-    fn head(self) -> &'static str {
+    /// The head of the column.
+    pub fn head(self) -> &'static str {
         match self {
             Field::Kind => "kind",
             Field::Inst => "inst",
@@ -267,7 +268,7 @@ fn threads(threads: &[ThreadRow], top: usize) -> String {
 }
 
 /// Who waited for a lock, and who made them wait.
-fn paths(text: &mut String, row: &Row, shown: &Shown) {
+pub fn paths(text: &mut String, row: &Row, shown: &Shown) {
     let _ = writeln!(text, "\n{}: waited {}", row.name, time(row.sum.wait_ns));
     for (who, paths) in [("who waited", &row.waiters), ("who held it meanwhile", &row.holders)] {
         if paths.is_empty() {

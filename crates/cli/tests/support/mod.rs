@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
+use std::process::{Child, Output, Stdio};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
@@ -91,4 +91,63 @@ pub fn compiled(name: &str, source: &str, arguments: &[&str]) -> PathBuf {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     done.push(program.clone());
     program
+}
+
+/// The program of known locks, compiled.
+pub fn hot() -> String {
+    let program = compiled("hot", include_str!("../hot.c"), &["-g", "-O1"]);
+    program.to_str().unwrap().to_owned()
+}
+
+/// That program under `lockwright run`, for hours, until this is dropped.
+pub struct Running {
+    child: Child,
+    /// Where its statistics are, for XDG_RUNTIME_DIR.
+    pub runtime: tempfile::TempDir,
+    /// Its process, which is not that of `lockwright run`.
+    pub pid: String,
+}
+
+impl Running {
+    pub fn start() -> Self {
+        let runtime = tempfile::tempdir().unwrap();
+        let child = std::process::Command::new(cargo_bin("lockwright"))
+            .env("LOCKWRIGHT_PRELOAD", interposer())
+            .env("XDG_RUNTIME_DIR", runtime.path())
+            .args(["run", "--", &hot(), "100000000"])
+            .stdout(Stdio::null())
+            .spawn();
+        // Ended by the drop, whatever comes.
+        let mut running = Running { child: child.unwrap(), runtime, pid: String::new() };
+        let statistics = running.runtime.path().join("lockwright");
+        while running.pid.is_empty() {
+            std::thread::sleep(Duration::from_millis(20));
+            // Made before `main`; the name begins with the process.
+            let made = if statistics.exists() { files(&statistics) } else { Vec::new() };
+            if let Some((pid, _)) = made.first().and_then(|name| name.split_once('-')) {
+                running.pid = pid.to_owned();
+            }
+        }
+        running
+    }
+
+    /// Ends the program.
+    pub fn end(&mut self) {
+        // `lockwright run` passes it on; it may have ended.
+        let _ = kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGTERM);
+        let _ = self.child.wait();
+    }
+
+    /// A command of lockwright that looks at it.
+    pub fn look(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::cargo_bin("lockwright").unwrap();
+        command.env("XDG_RUNTIME_DIR", self.runtime.path()).args(arguments);
+        command
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end();
+    }
 }
