@@ -29,11 +29,11 @@
 //! | [`RwLock`] | 16 | data are read more often than written, in sections longer than the lock's own cost |
 //! | [`RecursiveRwLock`] | 16 | a thread that reads may read again; writers may starve |
 //! | [`BiasedRwLock`] | 128 | there are a thousand reads and more for each write |
-//! | [`SeqLock`] | 8 and 8 | a small [`Plain`] value is read often; readers store nothing, and do not wait long |
-//! | [`SeqLatch`] | 8, the data twice | the same, and a signal handler reads it: no reader waits for a writer at all |
+//! | [`SeqLock`] | 16 | a small [`Plain`] value is read often; readers store nothing, and do not wait long |
+//! | [`SeqLatch`] | 16, and the data twice | the same, and a signal handler reads it: no reader waits for a writer at all |
 //! | [`SeqCount`] | 8 | the data and the lock of the writers are yours already |
-//! | [`Condvar`] | - | threads wait for a change of what a mutex protects |
-//! | [`Once`] | - | something is done once |
+//! | [`Condvar`] | 8, nothing beside | threads wait for a change of what a mutex protects |
+//! | [`Once`] | 4, nothing beside | something is done once |
 //!
 //! All need no initialisation, and panics poison none but [`Once`]. The page of each type says what it guarantees
 //! and does not.
@@ -118,8 +118,40 @@ pub use seqlatch::SeqLatch;
 pub use seqlock::{SeqLock, SeqLockGuard};
 
 /// A condition variable for [`Mutex`].
+///
+/// ```
+/// use lockwright::{Condvar, Mutex};
+///
+/// static READY: Mutex<bool> = Mutex::new(false);
+/// static CHANGED: Condvar = Condvar::new();
+///
+/// std::thread::scope(|s| {
+///     s.spawn(|| {
+///         *READY.lock() = true;
+///         CHANGED.notify_one();
+///     });
+///     CHANGED.wait_while(&mut READY.lock(), |ready| !*ready);
+/// });
+/// ```
+#[doc = include_str!("../docs/condvar.md")]
 pub type Condvar = lock_api::Condvar<RawCondvar>;
-/// A condition variable for the mutex with another policy.
+/// A condition variable for [`MutexWith<T, W>`](MutexWith): of [`LatencyMutex`], with `W` as [`Latency`], of
+/// [`AtomicMutex`] as [`SliceAtomic`], of [`FairMutex`] as [`Fair`]. Two mutexes of one condition variable
+/// have one policy.
+///
+/// ```
+/// use lockwright::{CondvarWith, Fair, FairMutex};
+///
+/// let (turn, changed) = (FairMutex::new(0), CondvarWith::<Fair>::new());
+/// std::thread::scope(|s| {
+///     s.spawn(|| {
+///         *turn.lock() = 1;
+///         changed.notify_all()
+///     });
+///     changed.wait_while(&mut turn.lock(), |turn| *turn == 0);
+/// });
+/// ```
+#[doc = include_str!("../docs/condvar.md")]
 pub type CondvarWith<W> = lock_api::Condvar<RawCondvarWith<W>>;
 
 /// A sequence counter, to be begun as [`SeqCount::INIT`](lockwright_locks::seqcount::SeqCount::INIT).
@@ -141,6 +173,7 @@ pub type CondvarWith<W> = lock_api::Condvar<RawCondvarWith<W>>;
 /// assert_eq!((low, high), (10, 11));
 /// # Ok::<(), lockwright::Broken>(())
 /// ```
+#[doc = include_str!("../docs/seqcount.md")]
 pub type SeqCount = lockwright_locks::seqcount::SeqCount<lockwright_platform::Native>;
 /// An open write section of a [`SeqCount`].
 pub type WriteSection<'a> =

@@ -20,6 +20,7 @@ use crate::track;
 /// START.call_once(|| println!("set up"));
 /// START.call_once(|| unreachable!("it has run"));
 /// ```
+#[doc = include_str!("../docs/once.md")]
 pub struct Once(RawOnce<Native>);
 
 impl Once {

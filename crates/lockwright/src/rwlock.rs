@@ -22,9 +22,8 @@ rwlock_names! {
     /// assert_eq!(reading.len(), 3);
     /// ```
     ///
-    /// *Cost*: 16 bytes beside the data; 10 ns for a read or a write that nobody disturbs (std's: 10), two atomic operations.
-    /// Readers on different CPUs take turns at the lock's line: under a hundred nanoseconds each, however
-    /// short the section.
+    /// *Cost*: 16 bytes beside the data; two atomic operations for a read or a write that nobody disturbs.
+    /// Readers on different CPUs take turns at the lock's cache line, however short the section.
     ///
     /// *Waiting*: spins for up to 20 us while the holder is seen running, yields a few times, then sleeps in a queue.
     /// Readers are woken together. A running thread may take a free lock before those that
@@ -83,9 +82,9 @@ rwlock_names! {
     /// assert_eq!(ROUTES.read().len(), 1);
     /// ```
     ///
-    /// *Cost*: 128 bytes beside the data; 1.4 ns for a biased read that nobody disturbs, without an atomic operation. A write that
+    /// *Cost*: 128 bytes beside the data; a biased read makes no atomic read-modify-write. A write that
     /// ends the bias has every CPU of the process pass a fence, and looks at the record of every thread that has a
-    /// slot: some microseconds, and a reader that sleeps in its section delays it as any reader does.
+    /// slot; a reader that sleeps in its section delays it as any reader does.
     ///
     /// *Waiting*: as a [`RwLock`].
     ///

@@ -27,6 +27,7 @@ use crate::Mutex;
 /// CLOCK.set((1_000, 3));
 /// assert_eq!(CLOCK.read(), (1_000, 3)); // in a signal handler, too
 /// ```
+#[doc = include_str!("../docs/seqlatch.md")]
 pub struct SeqLatch<T: Plain> {
     writers: Mutex<()>,
     raw: RawSeqLatch<Native, Overlay<T>>,

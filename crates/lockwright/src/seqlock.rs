@@ -39,6 +39,7 @@ const TRIES: u32 = 16;
 /// POSITION.set([1.0, 2.0, 3.0]);
 /// assert_eq!(POSITION.read(), [1.0, 2.0, 3.0]);
 /// ```
+#[doc = include_str!("../docs/seqlock.md")]
 pub struct SeqLock<T: Plain> {
     writers: Mutex<()>,
     raw: RawSeqLock<Native, Overlay<T>>,

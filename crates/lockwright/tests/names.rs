@@ -65,3 +65,21 @@ fn a_condition_variable_goes_with_each_mutex() {
     });
     assert!(*mutex.lock());
 }
+
+/// The table of the front page.
+#[test]
+fn locks_are_of_the_sizes_that_the_choosing_table_says() {
+    assert_eq!(size_of::<Mutex<()>>(), 8);
+    assert_eq!(size_of::<LatencyMutex<()>>(), 8);
+    assert_eq!(size_of::<FairMutex<()>>(), 8);
+    assert_eq!(size_of::<AtomicMutex<()>>(), 8);
+    assert_eq!(size_of::<ReentrantMutex<()>>(), 24);
+    assert_eq!(size_of::<RwLock<()>>(), 16);
+    assert_eq!(size_of::<RecursiveRwLock<()>>(), 16);
+    assert_eq!(size_of::<BiasedRwLock<()>>(), 128);
+    assert_eq!(size_of::<SeqLock<u64>>(), 16 + 8);
+    assert_eq!(size_of::<SeqLatch<u64>>(), 16 + 2 * 8);
+    assert_eq!(size_of::<SeqCount>(), 8);
+    assert_eq!(size_of::<Condvar>(), 8);
+    assert_eq!(size_of::<Once>(), 4);
+}
