@@ -259,13 +259,3 @@ fn a_signal_handler_reads_the_latch_that_its_thread_is_writing() {
     });
     assert_eq!(WRONG.load(Relaxed), 0);
 }
-
-#[test]
-#[cfg(feature = "serde")]
-fn values_are_serialized_and_deserialized() {
-    let text = serde_json::to_string(&SeqLock::new([1, 2])).unwrap();
-    assert_eq!(text, "[1,2]");
-    assert_eq!(serde_json::from_str::<SeqLock<[u32; 2]>>(&text).unwrap().read(), [1, 2]);
-    assert_eq!(serde_json::from_str::<SeqLatch<[u32; 2]>>(&text).unwrap().read(), [1, 2]);
-    assert_eq!(serde_json::to_string(&SeqLatch::new(7)).unwrap(), "7");
-}
