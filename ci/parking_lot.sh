@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # What parking_lot has, we have by the same names, and its own tests pass, with guards that may be sent and
 # with deadlock detection: for 0.12 and 0.13. With NIGHTLY=1 the newest of each, else those that are
-# known to pass. Ours beside them: tests of the two features, which exclude each other.
+# known to pass. Ours beside them: tests of the two features, which exclude each other; programs that
+# depend on ours word for word as the documentation says.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 step 900 "parking_lot's names and its own tests"
 need_python
@@ -30,6 +31,19 @@ version = "${versions[1]}"
 features = ["arc_lock", "deadlock_detection", "owning_ref", "serde"]
 TOML
 features=arc_lock,deadlock_detection,owning_ref,serde
+
+# Programs that depend on ours as the documentation says, from a repository that holds what lies here.
+mkdir "$SCRATCH/repository"
+git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' file; do
+    [[ ! -e $file ]] || printf '%s\0' "$file"
+done | tar -c --null -T - | tar -x -C "$SCRATCH/repository"
+(
+    cd "$SCRATCH/repository"
+    git init -q
+    git add -A
+    git -c user.name=ci -c user.email=ci@localhost -c commit.gpgsign=false commit -qm 'what lies here'
+)
+python3 ci/documented_dependencies.py "$SCRATCH/repository" "$SCRATCH/documented"
 
 # `names DIRECTORY PACKAGE FILE [OPTION ..]`: the public names of a package, into $SCRATCH/FILE.json.
 names() {
