@@ -7,11 +7,12 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use lockwright::Mutex;
 use lockwright::events::{self, Event};
+use lockwright::{AtomicMutex, Mutex, RwLock};
 use lockwright_contract::os::count_system_calls;
 use lockwright_platform::native::{barrier_in_use, heavy_calls};
 use lockwright_platform::{NO_CPU, Native, Platform, is_cpu};
@@ -200,6 +201,70 @@ fn u02_a_lock_takes_less_than_a_mebibyte() {
     assert!(with <= 30_000, "{with} KiB");
 }
 
+/// The `pthread_atfork` pattern: who forks holds the lock. Readers that were about to enter in the parent are
+/// in no count of the child's.
+#[test]
+fn b07_no_reader_of_the_parent_is_left_in_a_child() {
+    alone("b07_no_reader_of_the_parent_is_left_in_a_child", &[], || {
+        let (lock, enough) = (RwLock::new(0), AtomicBool::new(false));
+        thread::scope(|s| {
+            for _ in 0..3 {
+                s.spawn(|| {
+                    while !enough.load(Relaxed) {
+                        std::hint::black_box(*lock.read());
+                    }
+                });
+            }
+            let mut stuck = 0;
+            for _ in 0..300 {
+                let held = lock.write();
+                // SAFETY: the child uses a lock that it holds, and ends.
+                let child = unsafe { libc::fork() };
+                if child == 0 {
+                    drop(held);
+                    let free = lock.try_write_for(Duration::from_secs(10)).is_some();
+                    // SAFETY: ends the child at once.
+                    unsafe { libc::_exit(i32::from(!free)) };
+                }
+                drop(held);
+                assert!(child > 0);
+                let mut status = -1;
+                // SAFETY: `status` is a place for it.
+                unsafe { libc::waitpid(child, &mut status, 0) };
+                stuck += i32::from(status != 0);
+            }
+            enough.store(true, Relaxed);
+            assert_eq!(stuck, 0, "of 300 children");
+        });
+    });
+}
+
+#[test]
+fn u01_an_atomic_mutex_interrupts_no_cpu() {
+    alone("u01_an_atomic_mutex_interrupts_no_cpu", &[], || {
+        let slept = || events::snapshot().get(Event::MutexSleep);
+        let lock = AtomicMutex::new(0);
+        for _ in 0..1_000 {
+            let both = Barrier::new(2);
+            thread::scope(|s| {
+                let held = lock.lock();
+                s.spawn(|| {
+                    both.wait();
+                    *lock.lock() += 1;
+                });
+                both.wait();
+                thread::sleep(Duration::from_millis(2));
+                drop(held);
+            });
+            if slept() > 0 {
+                break;
+            }
+        }
+        assert!(slept() > 0, "nobody slept");
+        assert_eq!(heavy_calls(), 0);
+    });
+}
+
 /// Slots of threads that are gone are gone, so that nobody looks at them.
 #[test]
 fn u03_slots_are_those_of_threads_that_live() {
@@ -208,6 +273,33 @@ fn u03_slots_are_those_of_threads_that_live() {
             thread::spawn(|| drop(Native::enter())).join().unwrap();
         }
         assert!(Native::slots().count() <= 2, "{} slots", Native::slots().count());
+    });
+}
+
+/// A thread that comes now and then is let in between threads in saturated loops.
+#[test]
+fn u06_a_guest_does_not_wait_for_the_end_of_a_slice() {
+    alone("u06_a_guest_does_not_wait_for_the_end_of_a_slice", &[], || {
+        let (lock, enough) = (Mutex::new(0_u64), AtomicBool::new(false));
+        let guests = || events::snapshot().get(Event::MutexGuest);
+        thread::scope(|s| {
+            for _ in 0..2 {
+                s.spawn(|| {
+                    while !enough.load(Relaxed) {
+                        *lock.lock() += 1;
+                    }
+                });
+            }
+            for _ in 0..5_000 {
+                if guests() > 0 {
+                    break;
+                }
+                thread::sleep(Duration::from_millis(1));
+                *lock.lock() += 1;
+            }
+            enough.store(true, Relaxed);
+        });
+        assert!(guests() > 0, "no guest was let in");
     });
 }
 
