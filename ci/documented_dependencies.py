@@ -17,6 +17,8 @@ import tomllib
 FILES = ["README.md", "docs/migrating.md", "crates/parking_lot/0.12/README.md", "crates/parking_lot/0.13/README.md"]
 URL = "https://github.com/lockwright/lockwright"
 PACKAGE = '[workspace]\n[package]\nname = "program"\nversion = "0.0.0"\nedition = "2024"\n[lib]\npath = "lib.rs"\n'
+# The most packages that a lock file may hold, the program itself among them; both patches at a time.
+LOCK_FILE = 13
 # For a block that patches: who is patched, as strangers name it.
 PATCHED = {
     "0.12": 'parking_lot = "0.12"\n',
@@ -58,6 +60,10 @@ def main():
         subprocess.run(["cargo", "check", "-q"], cwd=place, check=True)
         metadata = subprocess.run(["cargo", "metadata", "--format-version", "1"], cwd=place, check=True, capture_output=True)
         ours = [p for p in json.loads(metadata.stdout)["packages"] if str(repository) in p["id"]]
+        # U7: what we bring into a user's lock file.
+        lock = (place / "Cargo.lock").read_text().count("[[package]]")
+        if lock > LOCK_FILE:
+            sys.exit(f"{file}: with this text, a lock file holds {lock} packages:\n{text}")
         for name, version in built_of:
             if not any(p["name"] == name and version in (None, p["version"]) for p in ours):
                 sys.exit(f"{file}: with this text, {name} {version or ''} is not ours:\n{text}")
