@@ -14,8 +14,8 @@ import sys
 UNCOUNTED = {
     "MutexYieldLock": "the owner has to lose its CPU while a waiter looks at it",
     "MutexLent": "a guest has to come within a slice that lasts; the laboratory's runs show it",
-    "OsqUnqueue": "a spinner has to lose its CPU in the middle of the queue",
     "OsqFull": "more spinners than CPUs have to arrive at a time",
+    "NumaFull": "every entry of the parting table has to be in use at a time",
     "OsqLent": "a spinner has to come back before the one behind it ran",
     "RwsemSleepReader": "a thousand readers behind a sleeping writer did not bring it; not explained yet",
     "RwsemOptNorspin": "a writer has to come while readers that are not to spin hold the lock",
