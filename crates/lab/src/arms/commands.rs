@@ -265,7 +265,7 @@ mod tests {
         assert!(sample.usage.unwrap().cpu_s() > 0.0, "the loop is a grandchild's");
         assert!(metric::PEAK.of(&sample).unwrap() > 0.0);
         assert_eq!(sample.value("exit_code"), Some(0.0));
-        let sample = run(Command::new("sleep 0.1"), &Interrupt::new()).unwrap();
+        let sample = run(Command::new("sleep 1"), &Interrupt::new()).unwrap();
         assert!(metric::RUNNABLE.of(&sample).is_some() && metric::IDLE_CPUS.of(&sample).is_some());
     }
 
