@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Documentation builds without warnings, as here and as the documentation site builds it, and its examples
-# run; packages hold README and licences.
+# Documentation, whose examples ci/test.sh runs, builds without warnings, here and as the documentation site
+# builds it; packages hold README and licences.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-step 900 "documentation and its examples; what packages hold"
+step 900 "documentation; what packages hold"
 need_python
 metadata=$(cargo metadata --no-deps --format-version 1)
 as_the_site=$(python3 ci/packages.py crates/parking_lot/*/Cargo.toml <<<"$metadata")
@@ -11,5 +11,3 @@ cargo doc --workspace --no-deps --lib
 while IFS=$'\t' read -r package features; do
     cargo doc -q -p "$package" --no-deps --lib --features "$features"
 done <<<"$as_the_site"
-unset RUSTDOCFLAGS
-cargo test --workspace --doc
