@@ -2,7 +2,7 @@
 //! environment makes up: exclusion holds, nobody is lost, every entry comes back.
 //!
 //! `LOCKWRIGHT_ROUNDS` says how often a thread locks (default 2,000).
-#![cfg(not(any(loom, miri)))]
+#![cfg(not(any(loom, miri, lockwright_portable)))]
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

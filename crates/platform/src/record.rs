@@ -258,14 +258,3 @@ where
         },
     };
 }
-
-#[cfg(feature = "native")]
-impl<P: Platform> QueueEntry<P>
-where
-    P::Word<u16>: ZeroWord,
-    P::Word<u32>: ZeroWord,
-    P::Word<u64>: ZeroWord,
-{
-    #[allow(clippy::declare_interior_mutable_const)]
-    pub(crate) const ZERO: Self = QueueEntry { lines: [const { LockRecord::ZERO }; QUEUES] };
-}

