@@ -31,6 +31,8 @@ const TO_AND_FRO: Numa =
     Numa { mode: NumaMode::Dynamic, depth: 0, keep: 0, idle_ns: 0, ..Numa::OFF };
 /// A domain has one turn at a time.
 const ONE_TURN: Numa = Numa { batch: 1, ..ON };
+/// A domain's time is over at once.
+const NO_TIME: Numa = Numa { batch_ns: 0, ..ON };
 
 type Body = fn(&Shared) -> [u32; 2];
 
@@ -137,6 +139,7 @@ models! {
     one_domain_parted: 1, ON, Parted, Some(3), [twice, twice], reaches NumaLocal NumaRemote NumaEntryFree;
     two_domains_one_turn: 2, ONE_TURN, Whole, Some(3), [twice, twice], reaches NumaPart NumaBatchCount;
     one_domain_one_turn: 1, ONE_TURN, Parted, Some(3), [twice, twice], reaches NumaBatchCount;
+    one_domain_no_time: 1, NO_TIME, Parted, Some(2), [twice, twice], reaches NumaBatchTime NumaRemote;
     n01_a_start_is_not_lost_with_a_waiter_that_goes: 1, ON, Whole, Some(3), [twice, hasty_twice], reaches NumaPart OsqUnqueue;
     n02_an_old_word_is_still_a_queue: 2, TO_AND_FRO, Whole, Some(3), [twice, twice], reaches NumaPart NumaJoin NumaEntryFree;
     n02_an_old_word_is_still_a_queue_in_one_domain: 1, TO_AND_FRO, Parted, Some(3), [twice, patient], reaches NumaJoin NumaLocal;
