@@ -288,7 +288,7 @@ models! {
     a_second_read_passes_a_waiting_writer: HandOff, 0, Some(4), [read_twice_at_once, write], reaches RwsemWlock;
     race_10_a_request_is_cleared_once: HandOff, 0, at_night(4, 3), [write_write, write], reaches RwsemWlockHandoff;
     race_16_readers_leave_and_a_writer_asks: HandOff, 0, Some(4), [read_read, write], reaches RwsemWlockHandoff;
-    readers_hand_off: HandOffCounted, 0, at_night(3, 2), [write, tried, read], reaches RwsemRlockHandoff;
+    readers_hand_off: HandOffCounted, 0, Some(3), [write, tried, read], reaches RwsemRlockHandoff;
     a_doze_ends_by_its_timer: DozeCounted, 0, at_night(3, 2), [write, tried, write], reaches RwsemSleepWriter RwsemWlock;
     a_doze_takes_nothing_from_the_others: DozeCounted, 0, Some(2), [write, write, read], reaches RwsemSleepWriter;
     a_cancelled_doze_asks_for_the_next: DozeCounted, 0, at_night(3, 2), [write, timed_write, read], reaches RwsemWlockFail;
@@ -304,10 +304,10 @@ models! {
     writers_spin: Steal, 2, Some(2), [write, write], reaches OsqHead RwsemOptLock;
     readers_spin_53: Reader53, 2, Some(2), [write, read], reaches OsqHead RwsemOptRlock;
     a_downgrade_lets_a_reader_in_whose_spin_failed: Reader53, 2, Some(2), [downgrade, read], reaches RwsemOptRlock2;
-    a_reader_backs_out_beside_a_request: HandOff53, 2, at_night(2, 1), [read, write, read], reaches RwsemWlockHandoff RwsemOptRlock;
+    a_reader_backs_out_beside_a_request: HandOff53, 2, Some(2), [read, write, read], reaches RwsemWlockHandoff RwsemOptRlock;
     a_reader_backs_out_beside_an_upgrade: HandOff53, 2, Some(2), [upgrade, read], reaches RwsemOptRlock;
     writers_spin_53: HandOff53, 2, Some(2), [write, write_read], reaches RwsemOptLock;
-    race_14_null_owner_tries_end_a_spin: RealTime, 2, at_night(2, 1), [write_write, write], reaches RwsemOptLock RwsemOptFail;
+    race_14_null_owner_tries_end_a_spin: RealTime, 2, Some(2), [write_write, write], reaches RwsemOptLock RwsemOptFail;
     v53_sleeps: HandOff53, 0, Some(4), [write_read, write_read], reaches RwsemRlock RwsemWlock;
     v511_sleeps: HandOff511, 0, Some(4), [write_read, write_read], reaches RwsemRlock RwsemWlock;
     v53_downgrade: HandOff53, 0, Some(3), [downgrade, write_read], reaches RwsemWlock;
