@@ -159,7 +159,7 @@ models! {
     two_threads_slices_over: SlicesOver, 1, at_night(2, 1), [twice, lock], reaches MutexOptRetaken MutexHandoff;
     two_threads_slices_over_timed: SlicesOver, 1, at_night(2, 1), [twice, timed], reaches MutexOptRetaken;
     a_guest_is_handed_the_lock: Guests, 1, Some(1), [twice, lock], reaches MutexGuest MutexHandoff;
-    a_guest_that_gives_up: Guests, 1, at_night(2, 1), [twice, timed], reaches MutexGuest MutexLockFail;
+    a_guest_that_gives_up: Guests, 1, Some(2), [twice, timed], reaches MutexGuest MutexLockFail;
     a_guest_of_an_atomic_unlock: GuestsAtomic, 1, at_night(2, 1), [twice, lock], reaches MutexGuest;
     a_guest_sleeps: GuestsOver, 0, Some(2), [twice, twice], reaches MutexGuest MutexSleep;
     #[ignore = "minutes: the nightly job"]
