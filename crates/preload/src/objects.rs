@@ -172,7 +172,8 @@ pub struct RwLock {
     pub raw: RawRwLock<Native, DefaultRwLock>,
     /// For statistics: threads that wait.
     waiting: AtomicU16,
-    _unused: u16,
+    /// The writers among them.
+    waiting_writers: AtomicU16,
     /// For statistics: acquisitions by writers. Changed by the writer.
     writes: AtomicU32,
     /// The thread that holds it for writing, where the C library notes it too.
@@ -255,10 +256,13 @@ impl RwLock {
         self.made_at.store(from, Relaxed);
     }
 
-    /// A thread begins to wait (`plus` 1), or waits no more (-1).
-    pub fn add_waiting(&self, plus: i16) {
-        // Ordering: Relaxed, stat (an owner that misses it blames nobody)
+    /// A reader or writer begins to wait (`plus` 1), or waits no more (-1).
+    pub fn add_waiting(&self, reads: bool, plus: i16) {
+        // Ordering: Relaxed, stat (an owner that misses it blames nobody) (block)
         self.waiting.fetch_add(plus.cast_unsigned(), Relaxed);
+        if !reads {
+            self.waiting_writers.fetch_add(plus.cast_unsigned(), Relaxed);
+        }
     }
 
     /// Whether others wait.
@@ -266,6 +270,12 @@ impl RwLock {
     pub fn others_wait(&self) -> bool {
         // Ordering: Relaxed, stat (a waiter that is missed is blamed on the next release)
         self.waiting.load(Relaxed) != 0
+    }
+
+    /// Whether writers wait.
+    pub fn writers_wait(&self) -> bool {
+        // Ordering: Relaxed, stat (as above)
+        self.waiting_writers.load(Relaxed) != 0
     }
 }
 

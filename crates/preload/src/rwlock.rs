@@ -117,9 +117,9 @@ impl RwLock {
             return wait();
         }
         let counted = stat::begin(&self.as_object(), reads, from);
-        self.add_waiting(1);
+        self.add_waiting(reads, 1);
         let got = wait();
-        self.add_waiting(-1);
+        self.add_waiting(reads, -1);
         if counted {
             let (acquisitions, changes) = self.counts();
             stat::finish(got, Some((acquisitions.wrapping_add(1), changes)));
@@ -134,12 +134,15 @@ impl RwLock {
         let address = &raw const *self as usize;
         let counts = settings::counts();
         let others = counts && self.others_wait();
-        let charge = if others { stat::charge(address) } else { None };
+        let mut charge = if others { stat::charge(address) } else { None };
         if self.is_written_by(Native::tid()) {
             self.set_writer(0);
             // SAFETY: the caller's contract (1).
             under_policy!(self, raw => unsafe { raw.unlock_write() });
         } else if self.raw.count() & READERS != 0 && self.raw.count() & WRITER == 0 {
+            // Readers alone do not wait for a reader, but until they run that have been let in: nobody's
+            // fault.
+            charge = charge.filter(|_| self.writers_wait());
             // SAFETY: the caller's contract (1).
             under_policy!(self, raw => unsafe { raw.unlock_read() });
         }
