@@ -14,6 +14,8 @@ export CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 # Each set of compiler flags gets a directory of its own below this one: steps with different
 # flags would otherwise rebuild each other's dependencies.
 export TARGET=${CARGO_TARGET_DIR:-$ROOT/target}
+# Models and broken locks panic on purpose, and what a failed test says is enough.
+export RUST_BACKTRACE=0
 export PYTHONDONTWRITEBYTECODE=1 CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-never} CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0}
 
 # Runs the calling script again under a time limit, and prints what it does and how long it took.
@@ -138,6 +140,15 @@ cargo_tests() {
             printf "tests: %d passed, %d failed, %d ignored, %d skipped\n", passed, failed, ignored, skips
             exit passed == 0
         }' "$log" || { echo "$STEP: no test ran"; bad=1; }
+    if ((status || bad)); then
+        # Each panic of a failed test, after its heading; the name of one that was killed is in cargo's line.
+        awk -v step="$STEP" '
+            /^test .* FAILED$/ || /^error: test failed/ || /^error(\[|:)/ || /\(signal: / { print step ": " $0 }
+            /^failures:$/ { failures = 1 }
+            /^test result:/ { failures = 0 }
+            failures && /panicked at/ { lines = 5 }
+            lines-- > 0 { print step ":     " $0 }' "$log" >>"${CI_FAILED_FILE:-/dev/null}"
+    fi
     rm -f "$log"
     ((status == 0 && bad == 0))
 }

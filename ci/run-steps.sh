@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Runs steps one after another and sums up: ci/run-steps.sh fmt clippy ..
 # Ends with "N passed, N failed" (and ", N skipped"); fails if a step failed, or was skipped for a
-# reason that is not in ci/allowed-skips.txt.
+# reason that is not in ci/allowed-skips.txt. What failed is named again at the end, where one looks first.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 passed=0 failed=0 skipped=0 child='' summary=''
-CI_SKIP_FILE=$(mktemp)
-export CI_SKIP_FILE
-trap 'rm -f "$CI_SKIP_FILE"' EXIT
+CI_SKIP_FILE=$(mktemp) CI_FAILED_FILE=$(mktemp)
+export CI_SKIP_FILE CI_FAILED_FILE
+trap 'rm -f "$CI_SKIP_FILE" "$CI_FAILED_FILE"' EXIT
 # A step runs in a process group of its own, under timeout, which passes the signal on.
 trap '[[ -z $child ]] || kill "$child" 2>/dev/null; exit 130' INT TERM
 
@@ -31,7 +31,9 @@ for step in "$@"; do
     summary+=$(printf '%-8s %5d s  %s' "$word" "$SECONDS" "$step")$'\n'
 done
 
-printf '\n%s' "$summary"
+echo
+cat "$CI_FAILED_FILE"
+printf '%s' "$summary"
 result="$passed passed, $failed failed"
 ((skipped == 0)) || result+=", $skipped skipped"
 echo "$result"
