@@ -63,6 +63,15 @@ fn every_broken_lock_is_caught() {
 }
 
 #[test]
+fn a_thread_that_starves_while_others_pass_is_caught() {
+    let args = ["--locks", "broken-outcast", "--secs", "10", "--stutter", "0"];
+    let output = torture().args(args).args(["--starvation-secs", "2"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let text = stdout(&output);
+    assert!(text.contains("broken-outcast-torture: !!! starvation: "), "{text}");
+}
+
+#[test]
 fn a_pretended_number_of_cpus_is_a_run_of_its_own() {
     let args = ["--locks", "lockwright", "--secs", "1", "--cpus", "1,16"];
     torture().args(args).assert().code(0).stdout(contains("SUCCESS: 2 runs of 1 locks"));

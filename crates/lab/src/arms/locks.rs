@@ -32,8 +32,8 @@ use crate::record::{self, Role};
 use crate::torture::Oracles;
 use crate::torture::oracles::{condvar_counts, unmapped_by_the_next_owner};
 use crate::torture::victim::{
-    DowngradeGap, Of, OfBenchMutex, OfBenchRwLock, OfMutex, OfPlainMutex, OfRwLock, Torturable,
-    Victim,
+    DowngradeGap, Of, OfBenchMutex, OfBenchRwLock, OfMutex, OfPlainMutex, OfRwLock, Outcast,
+    Torturable, Victim,
 };
 
 /// A lock, and what it can be put through.
@@ -268,6 +268,8 @@ static BROKEN: &[Lock] = &[
         .tortured::<OfPlainMutex<Futex>>(Oracles::of(&[condvar_counts::<broken::SwallowedNotification>])),
     Lock::new("broken-downgrade-rw", Broken, "a downgrade lets writers in before it reads")
         .tortured::<DowngradeGap>(Oracles::NONE),
+    Lock::new("broken-outcast", Broken, "whoever asked first of all stands back for all others")
+        .tortured::<Outcast>(Oracles::NONE),
     Lock::new("broken-touch", Broken, "unlock reads its word after the release")
         .tortured::<OfPlainMutex<broken::TouchAfterRelease>>(Oracles::of(&[
             unmapped_by_the_next_owner::<broken::TouchAfterRelease>,

@@ -1,8 +1,9 @@
 //! Locks as torture drives them: by closures, each with what it can do.
 
 use std::marker::PhantomData;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicU64;
+use std::sync::{OnceLock, PoisonError};
+use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use lock_api::{
@@ -336,5 +337,40 @@ impl Torturable for DowngradeGap {
         self.write(write);
         std::thread::yield_now();
         self.read(read);
+    }
+}
+
+/// Broken: whoever asked first of all waits for seconds, however many pass meanwhile.
+pub struct Outcast {
+    lock: std::sync::Mutex<()>,
+    first: OnceLock<ThreadId>,
+}
+
+impl Outcast {
+    /// Longer than the tests let a thread starve.
+    const STANDS_BACK: Duration = Duration::from_secs(6);
+}
+
+impl Torturable for Outcast {
+    const CAN: Abilities = Abilities {
+        reads: false,
+        tries: false,
+        times_out: false,
+        converts: false,
+        in_handlers: false,
+        in_children: false,
+    };
+
+    fn new() -> Self {
+        Outcast { lock: std::sync::Mutex::new(()), first: OnceLock::new() }
+    }
+
+    fn write(&self, section: &mut dyn FnMut()) {
+        let me = std::thread::current().id();
+        if *self.first.get_or_init(|| me) == me {
+            std::thread::sleep(Self::STANDS_BACK);
+        }
+        let _held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        section();
     }
 }
