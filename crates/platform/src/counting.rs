@@ -51,6 +51,7 @@ std::thread_local! {
     static OPS: RefCell<HashMap<usize, Ops>> = RefCell::default();
     static SCRIPT: RefCell<Option<Script>> = const { RefCell::new(None) };
     static ACTOR: Cell<u16> = const { Cell::new(1) };
+    static CPUS: Cell<u32> = const { Cell::new(2) };
     static NUMBER: Cell<u64> = const { Cell::new(0) };
     static TABLES: &'static Tables = Box::leak(Box::new(Tables {
         threads: std::array::from_fn(|_| ThreadRecord::new()),
@@ -66,6 +67,26 @@ pub fn ops_on<T: Scalar>(word: &CountingWord<T>, f: impl FnOnce()) -> Ops {
     OPS.with_borrow_mut(|ops| ops.remove(&address));
     f();
     OPS.with_borrow_mut(|ops| ops.remove(&address)).unwrap_or_default()
+}
+
+/// Runs `f` and returns what it did to all words together. (Claiming and returning a lock record is not
+/// counted: natively a thread keeps the last one, and writes no shared word.)
+pub fn ops_on_all(f: impl FnOnce()) -> Ops {
+    OPS.take();
+    f();
+    OPS.take().into_values().fold(Ops::default(), |sum, ops| Ops {
+        loads: sum.loads + ops.loads,
+        stores: sum.stores + ops.stores,
+        rmws: sum.rmws + ops.rmws,
+    })
+}
+
+/// Runs `f` on a machine of so many CPUs.
+pub fn with_cpus<R>(cpus: u32, f: impl FnOnce() -> R) -> R {
+    let before = CPUS.replace(cpus);
+    let result = f();
+    CPUS.set(before);
+    result
 }
 
 /// Runs `f` with `script` acting for the other threads whenever `f` waits. The script is not
@@ -260,10 +281,10 @@ unsafe impl Platform for Counting {
     fn raise_shield() {}
     unsafe fn lower_shield() {}
     fn cpus() -> u32 {
-        2
+        CPUS.get()
     }
     fn spinner_cap() -> u32 {
-        1
+        Self::cpus() - 1
     }
     fn thread_record(slot: Slot) -> &'static ThreadRecord<Self> {
         TABLES.with(|t| &t.threads[slot.get() as usize])
