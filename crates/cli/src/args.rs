@@ -210,6 +210,10 @@ pub struct ReportArgs {
     #[arg(long, visible_alias = "export-csv", value_name = "FILE")]
     pub csv: Option<PathBuf>,
 
+    /// Write the figures as OpenMetrics, of compared files those of the last; - is stdout
+    #[arg(long, value_name = "FILE")]
+    pub openmetrics: Option<PathBuf>,
+
     /// Write the tables as markdown; - is stdout
     #[arg(long, visible_alias = "export-markdown", value_name = "FILE")]
     pub markdown: Option<PathBuf>,

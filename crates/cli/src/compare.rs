@@ -15,7 +15,7 @@ use lockwright_lab::record::metric::Metric;
 use lockwright_lab::record::{Record, read};
 use lockwright_lab::report::compare::{Shown, csv, page, verdict_records};
 use lockwright_lab::report::layout::heading;
-use lockwright_lab::report::{json, markdown, others, table};
+use lockwright_lab::report::{json, markdown, openmetrics, others, table};
 
 use crate::args::{ReportArgs, help};
 use crate::failure::{Failure, exit};
@@ -278,6 +278,7 @@ impl Reports for Comparison<'_> {
                 json::write_judged(record, &judged, &mut bytes).map_err(unrenderable)?;
             }
             Form::Csv => csv(&judged, &mut bytes).map_err(unrenderable)?,
+            Form::OpenMetrics => bytes = openmetrics::render(record).into_bytes(),
         }
         Ok(bytes)
     }
@@ -419,6 +420,9 @@ fn render_files(
             bytes.push(b'\n');
         }
         Form::Csv => csv(judged, &mut bytes).map_err(unrenderable)?,
+        Form::OpenMetrics => {
+            bytes = all.last().map_or_else(Vec::new, |(_, last)| openmetrics::render(last).into());
+        }
     }
     Ok(bytes)
 }

@@ -19,6 +19,8 @@ pub enum Form {
     Json,
     /// CSV.
     Csv,
+    /// OpenMetrics.
+    OpenMetrics,
     /// Markdown.
     Markdown,
 }
@@ -45,6 +47,7 @@ pub fn targets_beside(args: &ReportArgs, taken: &[Target]) -> Result<Vec<(Form, 
         (Form::Table, &args.output),
         (Form::Json, &args.json),
         (Form::Csv, &args.csv),
+        (Form::OpenMetrics, &args.openmetrics),
         (Form::Markdown, &args.markdown),
     ];
     let mut targets: Vec<(Form, Target)> = Vec::new();

@@ -101,11 +101,14 @@ fn files_are_written_in_every_form() {
         .args(["--locks", "std,pthread", "--burst", "4:1000", "--outside", "0", "--quiet"])
         .args(["--json".into(), path("r.json"), "--csv".into(), path("r.csv")])
         .args(["--markdown".into(), path("r.md"), "-o".into(), path("r.txt")])
+        .args(["--openmetrics".into(), path("r.om")])
         .assert()
         .success()
         .stdout("")
         .stderr(predicate::function(only_warnings));
-    assert_eq!(files(folder.path()), ["r.csv", "r.json", "r.md", "r.txt"]);
+    assert_eq!(files(folder.path()), ["r.csv", "r.json", "r.md", "r.om", "r.txt"]);
+    let metrics = fs::read_to_string(path("r.om")).unwrap();
+    assert!(metrics.contains("arm=\"pthread\"") && metrics.ends_with("# EOF\n"), "{metrics}");
     let json: serde_json::Value =
         serde_json::from_slice(&fs::read(path("r.json")).unwrap()).unwrap();
     assert_eq!(json["schema_version"], 2);

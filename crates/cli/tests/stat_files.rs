@@ -4,14 +4,13 @@
 mod support;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use assert_cmd::Command;
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;
-use support::{Running, files, hot, interposer, one_line, stdout};
+use support::{Planted, Running, files, hot, interposer, one_line, stdout};
 
 fn stat(arguments: &[&str]) -> Command {
     let mut command = Command::cargo_bin("lockwright").unwrap();
@@ -147,12 +146,7 @@ fn bytes_changed_in_a_real_file_are_a_report_or_one_line() {
     program.look(&["stat", "-p", &program.pid, "-d", "0.5"]).assert().code(0);
     let folder = program.runtime.path().join("lockwright");
     let good = fs::read(folder.join(&files(&folder)[0])).unwrap();
-    let runtime = tempfile::tempdir().unwrap();
-    let folder = runtime.path().join("lockwright");
-    fs::create_dir(&folder).unwrap();
-    fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
-    let me = std::process::id().to_string();
-    let file = folder.join(format!("{me}-0123456789abcdef"));
+    let planted = Planted::new();
     let used: Vec<usize> = (0..good.len()).filter(|at| good[*at] != 0).collect();
     // From a generator of Marsaglia's, so that each run is the same.
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
@@ -175,12 +169,11 @@ fn bytes_changed_in_a_real_file_are_a_report_or_one_line() {
         if round % 5 == 4 {
             bytes.truncate(random() as usize % bytes.len());
         }
-        fs::write(&file, &bytes).unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        planted.write(&bytes);
         let output = Command::cargo_bin("lockwright")
             .unwrap()
-            .env("XDG_RUNTIME_DIR", runtime.path())
-            .args(["stat", "-p", &me, "-d", "0.03", "-j"])
+            .env("XDG_RUNTIME_DIR", planted.runtime.path())
+            .args(["stat", "-p", &planted.pid, "-d", "0.03", "-j"])
             .output()
             .unwrap();
         let err = String::from_utf8(output.stderr.clone()).unwrap();
@@ -203,20 +196,14 @@ fn a_file_of_another_user_is_refused() {
         println!("SKIPPED a_file_of_another_user_is_refused: only root can make one");
         return;
     }
-    let runtime = tempfile::tempdir().unwrap();
-    let folder = runtime.path().join("lockwright");
-    fs::create_dir(&folder).unwrap();
-    fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
-    let me = std::process::id().to_string();
-    let file = folder.join(format!("{me}-0123456789abcdef"));
-    fs::write(&file, vec![0; 1 << 16]).unwrap();
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
-    nix::unistd::chown(&file, Some(65534.into()), None).unwrap();
-    for command in [&["stat", "-d", "1", "-p", &me][..], &["top", &me]] {
+    let planted = Planted::new();
+    planted.write(&[0; 1 << 16]);
+    nix::unistd::chown(&planted.file, Some(65534.into()), None).unwrap();
+    for command in [&["stat", "-d", "1", "-p", &planted.pid][..], &["top", &planted.pid]] {
         let one = contains("another user's").and(predicate::function(one_line));
         Command::cargo_bin("lockwright")
             .unwrap()
-            .env("XDG_RUNTIME_DIR", runtime.path())
+            .env("XDG_RUNTIME_DIR", planted.runtime.path())
             .args(command)
             .assert()
             .code(3)

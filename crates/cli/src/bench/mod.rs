@@ -15,7 +15,7 @@ use lockwright_lab::experiment::plan::Order;
 use lockwright_lab::experiment::{Arm, Cell, Experiment};
 use lockwright_lab::record::Record;
 use lockwright_lab::report::layout::{Page, Shown, page};
-use lockwright_lab::report::{csv, json, markdown, table};
+use lockwright_lab::report::{csv, json, markdown, openmetrics, table};
 
 use crate::args::RunArgs;
 use crate::failure::Failure;
@@ -125,6 +125,7 @@ impl<F: Fn(&Record, &mut Page)> Reports for Tables<F> {
                 json::write_judged(record, &judged, &mut bytes).map_err(unrenderable)?;
             }
             Form::Csv => csv::write(record, &mut bytes).map_err(unrenderable)?,
+            Form::OpenMetrics => bytes = openmetrics::render(record).into_bytes(),
         }
         Ok(bytes)
     }

@@ -61,7 +61,7 @@ impl Older {
         let old = blocks(&self.record);
         let measured = |name: &str| experiment.arms.iter().any(|arm| arm.record.name == name);
         let of = |cell: &Cell| {
-            let block = old.iter().find(|block| same(block.cell, &cell.record))?;
+            let block = old.iter().find(|block| block.cell.is_like(&cell.record))?;
             let name = &block.reference?.name;
             measured(name).then(|| name.clone())
         };
@@ -81,14 +81,10 @@ impl Older {
     }
 
     fn place(&self, cell: &record::Cell) -> Option<usize> {
-        self.record.cells.iter().position(|own| same(own, cell))
+        self.record.cells.iter().position(|own| own.is_like(cell))
     }
 
     fn arm(&self, name: &str) -> Option<usize> {
         self.record.arms.iter().position(|arm| arm.name == name)
     }
-}
-
-fn same(a: &record::Cell, b: &record::Cell) -> bool {
-    a.kind == b.kind && a.params == b.params
 }

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Output, Stdio};
 use std::sync::{Mutex, OnceLock};
@@ -44,6 +45,31 @@ pub fn files(folder: &Path) -> Vec<String> {
     let mut names: Vec<_> = names.collect();
     names.sort();
     names
+}
+
+/// A statistics file that a test writes, as if this process had made it.
+pub struct Planted {
+    pub runtime: tempfile::TempDir,
+    pub pid: String,
+    pub file: PathBuf,
+}
+
+impl Planted {
+    /// Where it will be; the file is not there yet.
+    pub fn new() -> Self {
+        let runtime = tempfile::tempdir().unwrap();
+        let folder = runtime.path().join("lockwright");
+        fs::create_dir(&folder).unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
+        let pid = std::process::id().to_string();
+        let file = folder.join(format!("{pid}-0123456789abcdef"));
+        Planted { runtime, pid, file }
+    }
+
+    pub fn write(&self, bytes: &[u8]) {
+        fs::write(&self.file, bytes).unwrap();
+        fs::set_permissions(&self.file, fs::Permissions::from_mode(0o600)).unwrap();
+    }
 }
 
 /// Starts a run that would last for hours and interrupts it when `after` has passed.

@@ -11,6 +11,8 @@
 //! Figures are compared as logarithms, so that changes are ratios. Each question may be looked at
 //! several times as runs come in; its chance of error is shared over the looks, and the wanted
 //! chance over the questions. This module starts no process: whoever calls measures.
+//!
+//! Past 500 lines with its tests, which play whole searches on made-up series.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 

@@ -216,7 +216,7 @@ pub fn between<'a>(bases: &[(&str, &'a Record)], other: (&str, &'a Record)) -> V
 
 /// The runs of the arm of this name in the cell with the same setting.
 fn same_place<'a>(record: &'a Record, cell: &Cell, arm: &str) -> Vec<&'a Sample> {
-    let at = record.cells.iter().position(|own| own.kind == cell.kind && own.params == cell.params);
+    let at = record.cells.iter().position(|own| own.is_like(cell));
     let arm = record.arms.iter().position(|own| own.name == arm);
     match (arm, at) {
         (Some(arm), Some(at)) => record.measured(arm, at),
@@ -359,7 +359,7 @@ pub fn hidden_differences(records: &[(&str, &Record)]) -> Vec<String> {
 
 /// The cell of a record with the same setting.
 fn find<'a>(record: &'a Record, cell: &Cell) -> Option<&'a Cell> {
-    record.cells.iter().find(|own| own.kind == cell.kind && own.params == cell.params)
+    record.cells.iter().find(|own| own.is_like(cell))
 }
 
 /// The geometric mean of the headlines' ratios of those pairs that have one name; `None` if their

@@ -141,6 +141,13 @@ pub struct Cell {
     pub window_s: f64,
 }
 
+impl Cell {
+    /// Whether the other is the same setting: what two records are joined by.
+    pub fn is_like(&self, other: &Cell) -> bool {
+        self.kind == other.kind && self.params == other.params
+    }
+}
+
 /// A setting by name.
 pub type Params = BTreeMap<String, Param>;
 
