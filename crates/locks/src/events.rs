@@ -83,13 +83,13 @@ events! {
     NumaPart = "numa_part";
     /// The parted queues of an OSQ, idle, became one again.
     NumaJoin = "numa_join";
-    /// An entry of parted queues, of which those that part say how many were taken, was given back.
+    /// An entry of parted queues was given back; those in use are as many as were parted less these.
     NumaEntryFree = "numa_entry_free";
     /// An OSQ was not parted: all entries are in use.
     NumaFull = "numa_full";
     /// The turn to spin stayed in its domain.
     NumaLocal = "numa_local";
-    /// The turn to spin came from another domain, or to nobody's.
+    /// The turn to spin came to a domain that did not have it.
     NumaRemote = "numa_remote";
     /// A domain gave the turn up after as many as it may have in a row.
     NumaBatchCount = "numa_batch_count";

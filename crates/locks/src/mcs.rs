@@ -93,13 +93,12 @@ impl Node {
     }
 }
 
-/// Joins the queue and waits for the turn, which the caller must [pass] on, or until `until` ends the wait.
-/// `push` makes the caller the last in the queue's word, and says who was it before. If `until.running`
-/// names a thread, the predecessor takes its place.
+/// Joins the queue and waits for the turn, which the caller must [pass] on, or until `until`, which is told the
+/// predecessor, ends the wait. `push` makes the caller the last in the queue's word, and says who was it before.
 pub fn join<P: Platform>(
     node: Node,
     me: &Me<P>,
-    until: Until,
+    until: impl FnOnce(Slot) -> Until,
     push: impl FnOnce(Slot) -> Result<Option<Slot>, Closed>,
 ) -> Result<(), Missed> {
     if !node.is_free(me) {
@@ -128,9 +127,8 @@ pub fn join<P: Platform>(
         link.store(0, Release);
         return Ok(());
     }
-    let until = Until { running: until.running.map(|_| pred), ..until };
     // Ordering: Acquire, [mcs.turn]: pairs with the swap in pass()
-    if let Spin::Changed(_) = P::spin_while(state, u32::MAX, WAITING, Acquire, until) {
+    if let Spin::Changed(_) = P::spin_while(state, u32::MAX, WAITING, Acquire, until(pred)) {
         return Ok(());
     }
     // Ordering: AcqRel, [mcs.turn]: the node is whoever's who passes the turn on from here; failure

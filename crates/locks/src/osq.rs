@@ -186,10 +186,9 @@ impl<P: Platform> Osq<P> {
         ours: impl Fn() -> bool,
     ) -> Result<Seat<P>, Missed> {
         let seen = self.look(ours).ok_or(Missed::Closed)?;
-        let until = Until { running: Some(me.slot()), ..until };
         let joined = match numa::Domain::of(self, me, seen) {
             Some(domain) => self.join_domain(domain, me, until, most, seen),
-            None => self.join_word(me, until, most, seen).map(|place| Seat { place, domain: None }),
+            None => self.join_alone(me, until, most, seen),
         };
         match joined {
             Ok(_) => inc::<P>(Event::OsqHead),
@@ -201,8 +200,26 @@ impl<P: Platform> Osq<P> {
         joined
     }
 
+    /// Queues up in the word itself, as it was seen, for nobody else.
+    fn join_alone(
+        &self,
+        me: &Me<P>,
+        until: Until,
+        most: u32,
+        seen: u64,
+    ) -> Result<Seat<P>, Missed> {
+        let place = self.join_word(me, while_runs(until), most, seen)?;
+        Ok(Seat { place, domain: None })
+    }
+
     /// Queues up in the word itself, as it was seen.
-    fn join_word(&self, me: &Me<P>, until: Until, most: u32, seen: u64) -> Result<Place, Missed> {
+    fn join_word(
+        &self,
+        me: &Me<P>,
+        until: impl FnOnce(Slot) -> Until,
+        most: u32,
+        seen: u64,
+    ) -> Result<Place, Missed> {
         let place = place::<P>(node::OSQ_SERIAL, self.first, seen);
         if place.ahead >= most {
             return Err(Missed::Full);
@@ -281,6 +298,11 @@ impl<P: Platform> Osq<P> {
         // Ordering: Relaxed, hint (what a policy goes by)
         !matches!(self.word.load(Relaxed) & LAST, 0 | CLOSED)
     }
+}
+
+/// `until`, or until the predecessor does not run.
+fn while_runs(until: Until) -> impl FnOnce(Slot) -> Until {
+    move |before| Until { running: Some(before), ..until }
 }
 
 /// When a spin that begins now ends at the latest, in ticks: after `ns`, or, if it lasts until the

@@ -68,9 +68,12 @@ fn counted(event: Event) -> u64 {
 #[test]
 #[ignore = "what the next test starts"]
 fn in_domains_that_are_made_up() {
+    if Native::domains() < 2 {
+        return println!("nothing to part: started with every ignored test, not by the next one");
+    }
     let numa = Numa { mode: NumaMode::On, batch: 5, ..Numa::OFF };
     // Until queues have been parted and joined often enough, however few CPUs there are.
-    let enough = rounds() / 50;
+    let enough = (rounds() / 50).min(500);
     let over = AtomicBool::new(false);
     thread::scope(|s| {
         s.spawn(|| {

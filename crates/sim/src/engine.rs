@@ -7,6 +7,8 @@
 //!
 //! What the running thread does is in `acts`, who runs where in `scheduler`, what is checked all the
 //! time in `audit`.
+//!
+//! Past 500 lines by its types, which all parts share; what is done with them is in the parts.
 
 mod acts;
 mod audit;

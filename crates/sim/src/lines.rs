@@ -13,6 +13,8 @@
 //!
 //! A core that loses its line to a reader between two of its own writes has begun the second already,
 //! and has to begin again; by then the reader may have come first. *Checked by* `tests/machine.rs`.
+//!
+//! Past 500 lines, since a request, its place in line and what it costs are one account.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,6 @@
 //! The simulated machine as a [`Platform`]: every operation asks the engine how long it takes.
+//!
+//! Past 500 lines, since all of this crate's unsafe code stands here: words, records and the trait.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering;
@@ -122,6 +124,20 @@ impl Records {
         self.free_locks = (1..=self.locks.len() as u16).rev().collect();
         self.free_entries = (1..=self.entries.len() as u16).rev().collect();
     }
+}
+
+/// A free record, or a new one if there may be more.
+fn claim<T: Default>(
+    free: &mut Vec<u16>,
+    all: &mut Vec<&'static T>,
+    most: u16,
+) -> Option<RecordId> {
+    let id = free.pop().or_else(|| {
+        let id = u16::try_from(all.len() + 1).ok().filter(|id| *id <= most)?;
+        all.push(Box::leak(Box::default()));
+        Some(id)
+    });
+    id.and_then(Slot::new)
 }
 
 /// The engine, for one operation.
@@ -530,14 +546,7 @@ unsafe impl Platform for Sim {
     }
 
     fn claim_lock_record() -> Option<RecordId> {
-        let claimed = RECORDS.with_borrow_mut(|records| {
-            let id = records.free_locks.pop().or_else(|| {
-                let id = u16::try_from(records.locks.len() + 1).ok()?;
-                records.locks.push(Box::leak(Box::default()));
-                Some(id)
-            });
-            id.and_then(Slot::new)
-        });
+        let claimed = RECORDS.with_borrow_mut(|r| claim(&mut r.free_locks, &mut r.locks, u16::MAX));
         if let Some(id) = claimed {
             let record = &raw const *Self::lock_record(id) as usize;
             with(|engine| {
@@ -562,14 +571,7 @@ unsafe impl Platform for Sim {
     }
 
     fn claim_queue_entry() -> Option<RecordId> {
-        RECORDS.with_borrow_mut(|records| {
-            let id = records.free_entries.pop().or_else(|| {
-                let id = u8::try_from(records.entries.len() + 1).ok()?;
-                records.entries.push(Box::leak(Box::default()));
-                Some(id.into())
-            });
-            id.and_then(Slot::new)
-        })
+        RECORDS.with_borrow_mut(|r| claim(&mut r.free_entries, &mut r.entries, u8::MAX.into()))
     }
 
     unsafe fn return_queue_entry(id: RecordId) {

@@ -41,7 +41,7 @@ use core::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
 
 use lockwright_platform::{LockWords, Me, NumaMode, Platform, QUEUES, RecordId, Slot, Until, Word};
 
-use super::{LAST, LIFE, Osq, Place, Seat, place};
+use super::{LAST, LIFE, Osq, Place, Seat, place, while_runs};
 use crate::events::{Event, inc};
 use crate::mcs::{self, Closed, Missed, Node};
 use crate::record::node;
@@ -257,13 +257,9 @@ impl<P: Platform> Osq<P> {
         }
         node::word::<P>(me.slot(), node::DOMAIN_SERIAL).store(place.serial, Relaxed);
 
-        match mcs::join(NODE, me, until, |me| domain.push(me)) {
+        match mcs::join(NODE, me, while_runs(until), |me| domain.push(me)) {
             // The queues are one again, or the record is another lock's, which the word then tells.
-            Err(Missed::Closed) => {
-                return self
-                    .join_word(me, until, most, seen)
-                    .map(|place| Seat { place, domain: None });
-            }
+            Err(Missed::Closed) => return self.join_alone(me, until, most, seen),
             Err(missed) => return Err(missed),
             Ok(()) => {}
         }
@@ -274,8 +270,7 @@ impl<P: Platform> Osq<P> {
             return Ok(Seat { place, domain: Some(domain) });
         }
         // Whose node is before the caller's tells nothing of who has the turn there.
-        let until = Until { running: None, ..until };
-        match self.join_word(me, until, u32::MAX, seen) {
+        match self.join_word(me, |_| until, u32::MAX, seen) {
             Ok(_) => {
                 inc::<P>(Event::NumaRemote);
                 domain.begin_batch(me.slot());

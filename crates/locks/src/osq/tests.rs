@@ -149,6 +149,9 @@ mod parted {
     #[test]
     #[ignore = "what the next test starts"]
     fn in_domains_that_are_made_up() {
+        if Native::domains() < 2 {
+            return std::println!("nothing to part: started with every ignored test");
+        }
         let counted = |event: Event| Native::counted(event as usize);
         let (rounds, on) = (3_000, Numa { mode: NumaMode::On, batch: 5, ..Numa::OFF });
         set_numa(on).unwrap();

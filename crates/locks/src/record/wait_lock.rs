@@ -96,8 +96,8 @@ impl<P: Platform> Record<P> {
     /// `None`: the holder does not run, it seems, or somebody in the line does not.
     fn acquire_in_line(self, me: &Me<P>) -> Option<HeldRecord<'_, P>> {
         let end = P::ticks() + P::ticks_of(LINE_NS);
-        let running = Some(me.slot());
-        let until = Until { resched: true, running, ..Until::CHANGED.deadline(end) };
+        let until =
+            |before| Until { resched: true, running: Some(before), ..Until::CHANGED.deadline(end) };
         // Ordering: AcqRel, [mcs.tail], [mcs.empty]: releases the node to the successor, acquires the last
         // head's section
         let push = |me: Slot| Ok(Slot::new(self.line().swap(me.get(), AcqRel)));
