@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# The benchmarks run: every lock once, for so short that the numbers mean nothing.
+# The benchmarks run: every lock once, for so short that the numbers mean nothing. The program is the one
+# that ci/test.sh builds for its tests; the nightly job builds it as users do (ci/test-release.sh).
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# As in test-release.sh, some of whose build is used again.
-export CARGO_PROFILE_RELEASE_DEBUG=none
 step 600 "the benchmarks, tiny, every lock once"
 need_python
 scratch
+cargo test -q --workspace --no-run
+program=$TARGET/debug/lockwright
 bench() {
     local what=$1 file
     shift
-    cargo run -q --release -- bench "$what" "$@" --rounds 1 --secs 0.02 \
+    "$program" bench "$what" "$@" --rounds 1 --secs 0.02 \
         --json "$SCRATCH/$what.json" --csv "$SCRATCH/$what.csv" --markdown "$SCRATCH/$what.md"
     python3 -m json.tool "$SCRATCH/$what.json" >/dev/null || fail "$what: the JSON is none"
     for file in "$SCRATCH/$what".*; do
@@ -20,5 +21,5 @@ bench mutex --locks '*' --threads 1,2 --load 1 --outside 0 --events
 bench rwlock --locks '*,mutex:lockwright' --threads 1,4 --readers 50 --events
 bench patterns --threads 3
 bench seq --readers 1 --write-every 1us
-cargo run -q --release -- torture --secs 1 --locks 'lockwright*,rwsem-fifo,rwsem-v5.11,std,std-rw' ||
+"$program" torture --secs 1 --locks 'lockwright*,rwsem-fifo,rwsem-v5.11,std,std-rw' ||
     fail "torture found something"

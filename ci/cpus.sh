@@ -7,6 +7,8 @@ tests=(--test 'contract*' --test 'stress*' --test 'review_*' --test exhaustion -
 # The contract of every policy too.
 [[ ! ${NIGHTLY:-} ]] || tests=(--tests)
 for LOCKWRIGHT_CPUS in 2 3 16; do
+    # ci/test.sh has run them so.
+    [[ ${NIGHTLY:-} || $LOCKWRIGHT_CPUS != "$(nproc)" ]] || continue
     export LOCKWRIGHT_CPUS
     echo "as if with $LOCKWRIGHT_CPUS CPUs"
     cargo_tests test -q --no-fail-fast -p lockwright "${tests[@]}"
