@@ -145,6 +145,8 @@ events! {
     RwsemWlockFail = "rwsem_wlock_fail";
     /// A first writer forbade stealing.
     RwsemWlockHandoff = "rwsem_wlock_handoff";
+    /// Reader-writer lock: a guest took a place before a waiter that is none.
+    RwsemGuest = "rwsem_guest";
     /// A call that did without the queue: no thread slot, or its thread was inside another.
     RwsemNoNode = "rwsem_no_node";
     /// Readers turned the bias of a reader-writer lock on.

@@ -16,6 +16,7 @@
 //! | [`spinlock`] | a lock of four bytes whose waiters spin while its holder runs |
 //! | [`ownership`] | POSIX's kinds of mutex: who holds it, how often |
 //! | `record` | what only a contended lock needs, outside the lock: wait queue, OSQ tail, slice |
+//! | `share` | what a thread remembers of the locks that it used lately: guest or hog |
 //! | [`events`] | lock events: counted in slow paths, on lines of the counting thread's own |
 //!
 //! No algorithm knows which [`Platform`](lockwright_platform::Platform) it runs on.
@@ -52,3 +53,4 @@ mod record;
 #[cfg(loom)]
 #[allow(missing_docs)]
 pub mod record;
+mod share;

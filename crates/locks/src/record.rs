@@ -400,6 +400,27 @@ impl<P: Platform> HeldRecord<'_, P> {
         last.is_none()
     }
 
+    /// The first waiter counts as a guest from now on: none goes before it.
+    pub fn count_as_guest(&self, first: Slot) {
+        // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock])
+        self.record().last_guest().store(first.get(), Relaxed);
+    }
+
+    /// Whether the first waiter is a guest, or counts as one.
+    pub fn first_is_guest(&self) -> bool {
+        // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock])
+        self.record().last_guest().load(Relaxed) != 0
+    }
+
+    /// The first waiter that is no guest.
+    pub fn first_but_guests(&self) -> Option<Slot> {
+        // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock])
+        match Slot::new(self.record().last_guest().load(Relaxed)) {
+            Some(last) => self.next(last),
+            None => self.record().first(),
+        }
+    }
+
     /// Takes a waiter out of the queue, wherever it stands.
     pub fn remove(&self, slot: Slot) {
         self.set_length(u32::MAX);

@@ -26,6 +26,7 @@ impl Policy for Plain {
             handoff_from_readers: false,
             eager_polls: 0,
             yields: 0,
+            guest_ns: NEVER,
             ..Standard::SWITCHES.user
         },
         ..Standard::SWITCHES
@@ -217,6 +218,8 @@ models! {
     an_upgrade_that_fails_leaves_the_hold: true, Some(4), [try_upgrade, read], reaches RwsemBiasFail;
     a_downgrade_beside_readers: true, Some(3), [downgrade, read_read], reaches RwsemBiasOff;
     a_cell_that_names_another_lock: true, Some(3), [write, read_then_the_other], reaches RwsemBiasOff;
+    a_writer_that_waits_ends_the_bias: false, Some(2), [read_read, write], reaches RwsemBiasOn RwsemBiasOff;
+    a_try_beside_a_writer_that_has_ended_the_bias: false, at_night(2, 1), [read_read, write, tried], reaches RwsemBiasOn RwsemBiasFail;
     two_readers_and_a_writer: true, at_night(2, 1), [read, write, read], reaches RwsemBiasOff RwsemBiasSleep;
     #[ignore = "minutes: the nightly job"]
     two_writers_and_a_reader: true, Some(2), [write, read, write], reaches RwsemBiasOff RwsemBiasSleep;

@@ -33,6 +33,7 @@ macro_rules! policies {
                     handoff_from_readers: $doze != NEVER,
                     eager_polls: 0,
                     yields: 0,
+                    guest_ns: NEVER,
                     counts_first: $counts_first,
                     ..$base::SWITCHES.user
                 },
@@ -54,6 +55,40 @@ policies! {
     Doze: Standard, NEVER, 1, false;
     DozeCounted: Standard, NEVER, 1, true;
     Strict: Fifo, NEVER, NEVER, true;
+}
+
+/// Who comes first is a guest and asks, who comes again is none and, since time stands still, never asks.
+struct Guest;
+impl Policy for Guest {
+    const NAME: &'static str = "Guest";
+    const STAGE: &'static str = "model";
+    const SWITCHES: Switches = Switches {
+        admission: Admission { handoff_ns: 1_000, ..StealCounted::SWITCHES.admission },
+        user: UserWaits { guest_ns: 1_000, ..StealCounted::SWITCHES.user },
+        ..StealCounted::SWITCHES
+    };
+}
+
+/// The same with dozes and quiet writers.
+struct GuestDoze;
+impl Policy for GuestDoze {
+    const NAME: &'static str = "GuestDoze";
+    const STAGE: &'static str = "model";
+    const SWITCHES: Switches = Switches {
+        user: UserWaits { guest_ns: 1_000, ..DozeCounted::SWITCHES.user },
+        ..Guest::SWITCHES
+    };
+}
+
+/// All are late at once: a guest asks for the first, and stands behind it.
+struct GuestLate;
+impl Policy for GuestLate {
+    const NAME: &'static str = "GuestLate";
+    const STAGE: &'static str = "model";
+    const SWITCHES: Switches = Switches {
+        admission: Admission { handoff_ns: 0, ..Guest::SWITCHES.admission },
+        ..Guest::SWITCHES
+    };
 }
 
 /// Writers that wait awake for readers, and spin in no other way.
@@ -269,7 +304,7 @@ macro_rules! models {
 // Columns: policy, threads that may spin, preemptions, what the threads do, what must happen in
 // some execution.
 models! {
-    two_writers: Steal, 0, Some(4), [write_write, write], reaches RwsemSleepWriter RwsemWakeWriter RwsemWlock;
+    two_writers: Steal, 0, at_night(4, 3), [write_write, write], reaches RwsemSleepWriter RwsemWakeWriter RwsemWlock;
     race_09_a_reader_acquires_at_every_exit: Steal, 0, at_night(4, 3), [write_write, read], reaches RwsemRlock RwsemWakeReader;
     reader_and_writer: Steal, 0, Some(4), [read_read, write], reaches RwsemWlock;
     race_20_the_last_waiter_clears_the_flags_read: Steal, 0, at_night(4, 3), [write_write, timed_read], reaches RwsemRlockFail;
@@ -338,6 +373,17 @@ models! {
     three_511_with_upgrade: HandOff511, 0, at_night(2, 1), [upgrade, read, write], reaches;
     three_511_with_downgrade: HandOff511, 0, Some(2), [downgrade, read, write], reaches;
     three_511_with_timeouts: HandOff511, 0, Some(2), [write, timed_write, timed_read], reaches RwsemRlockFail RwsemWlockFail;
+    a_guest_stands_before_a_hog: Guest, 0, at_night(2, 1), [write_write, write, write], reaches RwsemGuest RwsemWlockHandoff;
+    #[ignore = "minutes: the nightly job"]
+    a_guest_reads_before_a_hog: Guest, 0, Some(2), [write, read, write_write], reaches RwsemGuest RwsemRlock;
+    a_guest_writes_before_a_reader: Guest, 0, at_night(2, 1), [write_read, write, write], reaches RwsemGuest;
+    #[ignore = "minutes: the nightly job"]
+    a_guest_that_gives_up_leaves_the_first_what_it_had: Guest, 0, Some(2), [write, timed_write, write_write], reaches RwsemGuest RwsemWlockFail;
+    #[ignore = "minutes: the nightly job"]
+    a_guest_before_a_writer_that_dozes: GuestDoze, 0, Some(2), [write, read, write_write], reaches RwsemGuest RwsemSleepWriter;
+    a_guest_asks_for_a_first_that_is_late: GuestLate, 0, at_night(2, 1), [write_write, write, write], reaches RwsemWlockHandoff;
+    a_guest_beside_an_upgrade: Guest, 0, at_night(2, 1), [upgrade, read, write], reaches;
+    a_guest_reader_spins: Guest, 2, Some(2), [write_write, read], reaches RwsemRlock;
     #[ignore = "minutes: the nightly job"]
     readers_hand_off_by_exchange: HandOff, 0, Some(3), [write, tried, read], reaches RwsemRlockHandoff;
     #[ignore = "minutes: the nightly job"]

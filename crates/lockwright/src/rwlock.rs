@@ -28,7 +28,9 @@ rwlock_names! {
     /// *Waiting*: spins for up to 20 us while the holder is seen running, yields a few times, then sleeps in a queue.
     /// Readers are woken together. A running thread may take a free lock before those that
     /// sleep, until a first writer has waited for 1 ms: then nobody overtakes it. A first writer that only readers
-    /// keep out lets no more of them in.
+    /// keep out lets no more of them in. A thread that has not waited for the lock in the last 100 us nor had to give
+    /// it up in the last 1 ms is a *guest*: it stands before those who take it again and again, at most 8 times a
+    /// millisecond, and nobody overtakes it.
     ///
     /// *Take another* if sections are as short as the lock's own cost ([`Mutex`](crate::Mutex)); if writes are rarer
     /// than one in a thousand ([`BiasedRwLock`]); if the data are small and may be copied

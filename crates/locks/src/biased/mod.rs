@@ -23,7 +23,8 @@
 //! the kernel has no membarrier, two full fences. A revocation: a heavy fence, and a line transfer
 //! for each thread slot in use. A reader of the semaphore: a plain store to the thread's own line more; a
 //! writer: two loads.
-//! *Waiting*: a revoking writer spins for `SPIN_NS`, then sleeps until a reader that leaves sees the
+//! *Waiting*: a writer that must wait for the semaphore ends the bias first, or readers in cells would run on
+//! where one that it waits for has no CPU (seen: 4 ms, a tick, beside four readers on two CPUs). A revoking writer spins for `SPIN_NS`, then sleeps until a reader that leaves sees the
 //! bias off. Everybody else waits as the semaphore's policy says.
 //!
 //! *When the bias is on*: after a run of 2^g reads without a writer, g being 10 at first. A
@@ -34,7 +35,8 @@
 //! *Checked by*: `tests/loom_biased.rs`, the reader-writer contract of `lockwright-contract`.
 //!
 //! ```text
-//! State   bias     0 off, no reader in a cell | period + ON | period: off, its readers may be in cells
+//! State   bias     0 off, no reader in a cell | period + ON | period + ENDING: off for new readers, a writer
+//!                  waits for the semaphore | period: off, its readers may be in cells
 //!         run      reads of the semaphore since the last writer, about: a sample of them
 //!         gate     g - FIRST
 //!         revoker  slot of the writer that waits for readers, or 0
@@ -42,8 +44,8 @@
 //!         tally    reads of the thread in the period, if the cell names it still
 //! ```
 //!
-//! `bias` is turned on under the semaphore's read lock and changed otherwise under its write lock
-//! only, so whoever holds either knows the period. A cell is written by its thread alone.
+//! `bias` is turned on under the semaphore's read lock, from ON to ENDING by anybody, and changed otherwise
+//! under the semaphore's write lock only, so whoever holds either knows the period. A cell is written by its thread alone.
 //!
 //! ```text
 //! Edges
@@ -74,6 +76,8 @@ pub const STAGE: &str =
 
 /// In the bias word: readers may publish. One hold in a cell, too, so a reader publishes the word.
 const ON: u64 = 1;
+/// In the bias word: readers may publish no more, but no writer has made them pass a fence yet.
+const ENDING: u64 = 2;
 /// Where the period begins, in the bias word and in cells.
 const PERIOD_SHIFT: u32 = CELL_IN_USE.count_ones();
 const PERIOD: u64 = !CELL_IN_USE;
@@ -388,7 +392,7 @@ impl<P: Platform, W: Policy, const FIRST: u32> RawBiasedRwLock<P, W, FIRST> {
         let period = match old {
             0 => P::number() << PERIOD_SHIFT,
             // A writer has given up: the readers that it did not wait for are in cells still.
-            same => same,
+            same => same & PERIOD,
         };
         // Ordering: Release, [biased.on]: pairs with the load in publish(); Relaxed, hint (another
         // reader has done it)

@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use lockwright_platform::{CELL_IN_USE, Me, Platform, Spin, Until, Word};
 
-use super::{ON, PERIOD, RawBiasedRwLock, Reading};
+use super::{ENDING, ON, PERIOD, RawBiasedRwLock, Reading};
 use crate::events::{Event, inc, note_fence};
 use crate::rwsem::Policy;
 
@@ -40,14 +40,21 @@ impl<P: Platform, W: Policy, const FIRST: u32> RawBiasedRwLock<P, W, FIRST> {
     /// Acquires the lock for writing, waiting as long as it takes.
     #[inline]
     pub fn write(&self) {
-        self.base.write();
+        if !self.base.try_write() {
+            self.end_bias();
+            self.base.write();
+        }
         self.alone(Patience::Endless);
     }
 
     /// Acquires the lock for writing unless `Platform::now()` reaches `deadline` first.
     #[inline]
     pub fn write_until(&self, deadline: u64) -> bool {
-        self.base.write_until(deadline) && self.alone_or_out(Patience::Until(deadline))
+        let got = self.base.try_write() || {
+            self.end_bias();
+            self.base.write_until(deadline)
+        };
+        got && self.alone_or_out(Patience::Until(deadline))
     }
 
     /// Acquires the lock for writing if nobody holds it and the policy lets the caller overtake
@@ -202,6 +209,19 @@ impl<P: Platform, W: Policy, const FIRST: u32> RawBiasedRwLock<P, W, FIRST> {
         alone
     }
 
+    /// A writer that has to wait for the semaphore lets readers take no more than that: else those in cells,
+    /// who know nothing of it, run on while one that it waits for has no CPU.
+    #[cold]
+    fn end_bias(&self) {
+        // Ordering: Relaxed, hint (re-checked by the exchange)
+        let bias = self.bias.0.load(Relaxed);
+        if bias & ON != 0 {
+            // Ordering: Relaxed, hint (whoever has the semaphore passes the heavy fence, as if it were on);
+            // failure Relaxed, hint (somebody else has ended it)
+            let _ = self.bias.0.compare_exchange(bias, bias & PERIOD | ENDING, Relaxed, Relaxed);
+        }
+    }
+
     /// What a writer does when it has the semaphore: the run of reads is over, and biased readers
     /// must leave. False if they have not.
     #[inline(always)]
@@ -217,16 +237,17 @@ impl<P: Platform, W: Policy, const FIRST: u32> RawBiasedRwLock<P, W, FIRST> {
     /// bias word keeps their period, so that the next writer knows of them.
     #[cold]
     fn expel(&self, patience: Patience) -> bool {
-        // Ordering: Relaxed, owner-only (the semaphore is held for writing)
+        // Ordering: Relaxed, hint (under the semaphore's write lock it changes from ON to ENDING at most, and
+        // both are the same here)
         let bias = self.bias.0.load(Relaxed);
-        let (was_on, waits) = (bias & ON != 0, !matches!(patience, Patience::Try));
+        let (was_on, waits) = (bias & (ON | ENDING) != 0, !matches!(patience, Patience::Try));
         let began = P::ticks();
         let me = if waits { P::enter() } else { None };
         let slot = me.as_ref().map_or(0, |me| me.slot().get());
         // Ordering: Relaxed, fenced (by the heavy fence below; without it the caller waits for nobody,
         // and the bias is off already) (block)
         self.revoker.store(slot.into(), Relaxed);
-        self.bias.0.store(bias & !ON, Relaxed);
+        self.bias.0.store(bias & PERIOD, Relaxed);
 
         if was_on || waits {
             // Ordering: fence_heavy, [biased.dekker], [biased.sleep]: store-load, the bias and the

@@ -5,9 +5,10 @@ use core::sync::atomic::Ordering::{Relaxed, Release};
 use lockwright_platform::{Me, Platform, Shield, Slot, Until, Word};
 
 use super::slow::First;
-use super::{Policy, RawMutex, share};
+use super::{Policy, RawMutex};
 use crate::events::{Event, inc};
 use crate::record::{Anchor, HeldRecord, Record, ctl, my_state, node, state, waiter_state};
+use crate::share;
 
 /// How long an unlock waits for the wait lock, to pass the lock on.
 const HANDOFF_WAIT_NS: u64 = 2_000;

@@ -44,7 +44,6 @@
 mod handoff;
 pub mod policy;
 mod requeue;
-mod share;
 mod slice;
 mod slow;
 mod spin;

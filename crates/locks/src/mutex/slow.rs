@@ -6,13 +6,13 @@ use lockwright_platform::{Me, Pace, Platform, Until, Word};
 
 use super::handoff::kind;
 use super::policy::NEVER;
-use super::share::{self, Standing};
 use super::spin::Spun;
 use super::{Policy, RawMutex};
 use crate::events::{Event, inc, note_fence};
 use crate::record::{
     Anchor, HeldRecord, Record, Spinner, attach, ctl, my_state, node, state, try_in_turn,
 };
+use crate::share::{self, Standing};
 
 /// How much of the memory of idle dozes one more adds, and its limit.
 const IDLE_PLUS: u32 = 4;

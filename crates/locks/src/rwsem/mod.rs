@@ -5,13 +5,15 @@
 //! what the stages of 2012 to 2023 did differently are [switches](policy::Switches). *Differs
 //! from the kernel in*: the owner is known by the CPU it took the lock on (a reader-owned word by
 //! the CPU of the reader that wrote it last); no spin outlasts `spin_ns`; a first writer wakes by
-//! itself to forbid stealing, since steady readers may leave no unlock to wake it (race 16); the
+//! itself to forbid stealing, since steady readers may leave no unlock to wake it (race 16); who comes
+//! now and then stands before who uses the lock all the time (`guest_ns`, see `share`); the
 //! stages before 5.3 run on this layout, so a reader that backs out is visible in the count, which
 //! the old one did not tell from a holder either; an upgradable reader, which the kernel has not.
 //!
 //! *Guarantees*: writers exclude everybody, an upgradable reader excludes writers and its like;
 //! with `handoff_ns`, nobody overtakes the first waiter once it has asked, which it does at the
-//! first look at the lock after that time; a reader that holds the lock may take it again by
+//! first look at the lock after that time (guests go before it for as long again, then ask in its
+//! place: it waits for twice `handoff_ns`, and for the sections of those before it); a reader that holds the lock may take it again by
 //! [`RawRwLock::read_again`] whoever waits; more than 2^55 - 1 readers are refused, not miscounted;
 //! abortable by deadline. *Does not guarantee*: order among runners; a bound for a thread without
 //! a slot; use in signal handlers (an unlock may have to wait for the queue's wait lock); priority
@@ -139,6 +141,11 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         assert!(
             !W::SWITCHES.waits.recheck_before_wait_lock
                 || W::SWITCHES.user.doze_ns == policy::NEVER
+        );
+        // A guest forbids stealing.
+        assert!(
+            W::SWITCHES.user.guest_ns == policy::NEVER
+                || W::SWITCHES.admission.handoff_ns != policy::NEVER
         );
         W::SWITCHES
     };
@@ -345,8 +352,9 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             self.owner.store(0, Relaxed);
         }
         // Ordering: Release, [rwsem.write]: pairs with the acquisitions of readers and writers
-        if self.count.fetch_sub(WRITER, Release) & WAITERS != 0 {
-            self.wake(Wakers::Any);
+        let now = self.count.fetch_sub(WRITER, Release);
+        if now & WAITERS != 0 {
+            self.writer_left(now);
         }
     }
 

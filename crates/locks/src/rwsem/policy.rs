@@ -148,6 +148,8 @@ switches! {
         owner_write_on_change: bool = false, "-", Value::Flag;
         /// A reader counts itself in, then looks whether it may; off: it looks, and counts itself in where it may, so that no count of a thread that is gone stays in a forked child. User space only.
         counts_first: bool = true, "-", Value::Flag;
+        /// A thread that has not waited for the lock for so long is a guest: it does not yield, stands before all that may not forbid stealing yet, and may forbid it at once. User space only.
+        guest_ns: u64 = NEVER, "-", Value::Nanoseconds;
         /// How often a thread yields the CPU, trying in between, before it queues. User space only.
         yields: u32 = 0, "-", Value::Number;
     }
@@ -279,6 +281,7 @@ presets! {
             user: UserWaits {
                 eager_polls: 8,
                 yields: 4,
+                guest_ns: 100_000,
                 until_resched: false,
                 spin_ns: 20_000,
                 doze_ns: 50_000,

@@ -8,7 +8,7 @@ use super::count::{HANDOFF, LOCKED, READER, READERS, WRITER};
 use super::{Policy, RawRwLock, owner};
 use crate::events::{Event, inc};
 use crate::osq;
-use crate::record::{Anchor, Record, Spinner};
+use crate::record::{Anchor, Record, Spinner, my_state, state};
 
 /// Time for spinning on readers: so much, and [`PER_READER_NS`] for each up to [`MOST_READERS`].
 const READERS_NS: u64 = 10_000;
@@ -19,6 +19,8 @@ const MOST_READERS: u64 = 30;
 const TURNS: u64 = 16;
 /// What a turn takes where nobody does (16 of them 250 to 800 ns: commit 7d43f1ce9d).
 const TURN_NS: u64 = 30;
+/// A first writer yields after so long to readers that it awaits.
+const READERS_TURN_NS: u64 = 2_000;
 
 /// Who holds the lock, by its owner word.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -62,7 +64,12 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
 
     /// A few attempts before any bookkeeping, and some more after yielding: the lock is often
     /// about to be released, by an owner that may need this very CPU.
-    pub(super) fn poll_eagerly(&self, attempt: fn(&Self) -> bool, reader: bool) -> bool {
+    pub(super) fn poll_eagerly(
+        &self,
+        attempt: fn(&Self) -> bool,
+        reader: bool,
+        guest: bool,
+    ) -> bool {
         if P::spinner_cap() > 0 {
             for _ in 0..Self::S.user.eager_polls {
                 if attempt(self) {
@@ -74,7 +81,9 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
                 P::relax(1);
             }
         }
-        for _ in 0..Self::S.user.yields {
+        // To a guest the lock is passed on: a yield would let the owner run to the end of its time.
+        let yields = if guest { 0 } else { Self::S.user.yields };
+        for _ in 0..yields {
             if !reader && self.may_drain() {
                 return false;
             }
@@ -277,6 +286,19 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             && self.await_owner(owner::NONSPINNABLE, Self::spin_end()) != Owner::Nonspinnable
     }
 
+    /// A guest among the queued readers waits for a running writer's unlock, which will grant it the lock.
+    pub(super) fn spin_for_grant(&self, me: &Me<P>) {
+        // Ordering: Relaxed, hint (how long to wait)
+        let word = self.owner.load(Relaxed);
+        let holder = Self::holder(word);
+        if word & owner::READER_OWNED == 0 && holder.is_some() && P::spinner_cap() > 0 {
+            let until =
+                Until { holder, resched: true, ..Until::CHANGED.deadline(Self::spin_end()) };
+            // Ordering: Relaxed, hint (the caller looks again)
+            P::spin_while(my_state(me), u32::MAX, state::WAITING, Relaxed, until);
+        }
+    }
+
     /// Waits for the last reader to leave. False: a writer holds the lock, or it takes too long.
     fn await_readers(&self, end: u64) -> bool {
         if P::spinner_cap() == 0 {
@@ -288,12 +310,16 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             if now & (READERS | WRITER) == 0 {
                 return true;
             }
-            let until = Until { resched: true, ..Until::CHANGED.deadline(end) };
-            if now & WRITER != 0
-                // Ordering: Relaxed, hint (the attempt decides)
-                || !matches!(P::spin_while(&self.count, u64::MAX, now, Relaxed, until), Spin::Changed(_))
-            {
+            let turn_end = P::ticks().saturating_add(P::ticks_of(READERS_TURN_NS));
+            let until = Until { resched: true, ..Until::CHANGED.deadline(end.min(turn_end)) };
+            if now & WRITER != 0 || P::ticks() >= end {
                 return false;
+            }
+            // Ordering: Relaxed, hint (the attempt decides)
+            match P::spin_while(&self.count, u64::MAX, now, Relaxed, until) {
+                Spin::Changed(_) => {}
+                // Which readers run is not known; one may need this very CPU.
+                _ => P::yield_now(),
             }
         }
     }

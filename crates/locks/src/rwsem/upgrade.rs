@@ -66,9 +66,9 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             return self.without_node(past, Event::RwsemRlockFail, deadline);
         };
         self.clear_leftovers(&held);
-        self.describe(&me, kind::UPGRADABLE, 0);
+        self.describe(&me, kind::UPGRADABLE, 0, false);
         let first = held.push_back(me.slot(), state::WAITING);
-        self.wait_read(&me, held, if first { WAITERS } else { 0 }, deadline)
+        self.wait_read(&me, held, if first { WAITERS } else { 0 }, false, deadline)
     }
 
     /// Releases an upgradable reader's hold.
@@ -184,7 +184,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             drop(me);
             return self.without_node(attempt, Event::RwsemWlockFail, deadline);
         };
-        self.describe(&me, kind::UPGRADING, 0);
+        self.describe(&me, kind::UPGRADING, 0, false);
         self.clear_leftovers(&held);
         if let Some(first) = held.first() {
             knows_it_is_first::<P>(first, false);

@@ -85,6 +85,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// A reader's count has been taken back and somebody waits.
     #[cold]
     pub(super) fn reader_left(&self, now: u64, what: u64) {
+        self.end_stay(now);
         if now & (WRITER | READERS | READ_FAIL) == 0 {
             self.allow_spinning();
             self.wake(Wakers::Any);
@@ -92,6 +93,13 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             // An upgradable reader that waits for the place of one, or for the others to leave.
             self.wake(Wakers::Readers);
         }
+    }
+
+    /// A writer has left, and somebody waits.
+    #[cold]
+    pub(super) fn writer_left(&self, now: u64) {
+        self.end_stay(now);
+        self.wake(Wakers::Any);
     }
 
     /// Wakes after an unlock.
@@ -237,6 +245,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         // Ordering: Relaxed, hint (its CPU is not known before it runs)
         self.owner.store((u32::from(NO_CPU) + 1) << owner::CPU_SHIFT, Relaxed);
         self.grant(held, first, list);
+        self.ask_for_guest(held);
     }
 
     fn grant(&self, held: &HeldRecord<P>, slot: Slot, list: &mut WakeList<P>) {
@@ -296,6 +305,9 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         for at in chosen {
             let slot = Slot::new(list.slots[at]).expect("a chosen waiter has a slot");
             self.grant(held, slot, list);
+        }
+        if granted > 0 {
+            self.ask_for_guest(held);
         }
         if let Some(first) = held.first()
             && is_writer::<P>(first)

@@ -18,7 +18,9 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     #[cold]
     pub(super) fn write_slow(&self, deadline: Option<u64>) -> bool {
         inc::<P>(Event::RwsemWriteSlow);
-        if Self::S.user.eager_polls > 0 && self.poll_eagerly(Self::try_write_unqueued, false) {
+        let guest = self.is_guest();
+        if Self::S.user.eager_polls > 0 && self.poll_eagerly(Self::try_write_unqueued, false, guest)
+        {
             inc::<P>(Event::RwsemOptLock);
             return true;
         }
@@ -41,7 +43,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             drop(me);
             return self.without_node(Self::try_write, Event::RwsemWlockFail, deadline);
         };
-        self.queue_writer(&me, held, seen_owner, deadline)
+        self.queue_writer(&me, held, seen_owner, guest, deadline)
     }
 
     fn queue_writer(
@@ -49,15 +51,16 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         me: &Me<P>,
         held: HeldRecord<P>,
         seen_owner: u32,
+        guest: bool,
         deadline: Option<u64>,
     ) -> bool {
         let record = held.record();
         self.clear_leftovers(&held);
-        self.describe(me, kind::WRITER, seen_owner);
+        self.describe(me, kind::WRITER, seen_owner, guest);
         let mut list = WakeList::new();
         // While it waits for readers alone it is awake: they need not wake it.
         let mut quiet = false;
-        if held.push_back(me.slot(), state::WAITING) {
+        if self.push(&held, me, guest) {
             quiet = P::spinner_cap() > 0 && self.may_drain();
             if !quiet {
                 self.ask_for_wake();
@@ -78,6 +81,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         loop {
             if self.try_write_queued(me, &held, quiet) {
                 held.remove(me.slot());
+                self.ask_for_guest(&held);
                 held.leave(self.anchor());
                 list.wake();
                 self.note_writer();
@@ -120,7 +124,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         }
     }
 
-    fn ask_for_wake(&self) {
+    pub(super) fn ask_for_wake(&self) {
         // Ordering: Release, [rwsem.queue]: publishes the record to the unlock that sees it
         self.count.fetch_or(WAITERS, Release);
     }

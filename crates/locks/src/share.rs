@@ -1,9 +1,11 @@
 //! Who has used up a share of a lock: what a thread remembers of the locks that it used lately.
 //!
-//! A thread that the lock was taken from at the end of a slice is a *hog* of that lock until the others
-//! that waited can have used it as long. Every other thread that meets a slice is a *guest*: it need not
-//! wait for its end. One whose slice a guest interrupts has *lent* the rest. After scheduler-cooperative
-//! locks (Patel et al., EuroSys 2020), which ban a thread for as long as the others need; here it only queues.
+//! A thread that the lock was taken from is a *hog* of that lock for a while: of a mutex, at the end of a
+//! slice, until the others that waited can have used it as long; of a reader-writer lock, where a waiter
+//! forbade stealing, for as long as a waiter waits before it does so. Every other thread is a *guest*: it
+//! need not wait for the end of a slice, nor behind hogs. One whose slice a guest interrupts has *lent* the
+//! rest. After scheduler-cooperative locks (Patel et al., EuroSys 2020), which ban a thread for as long as
+//! the others need; here it only queues.
 //!
 //! *Approximates*: a thread remembers four locks at most, and takes a lock for another whose address
 //! was its; either costs a place in the queue, or gives one. *Checked by* the tests below.
