@@ -378,9 +378,9 @@ models! {
     a_guest_reads_before_a_hog: Guest, 0, Some(2), [write, read, write_write], reaches RwsemGuest RwsemRlock;
     a_guest_writes_before_a_reader: Guest, 0, at_night(2, 1), [write_read, write, write], reaches RwsemGuest;
     #[ignore = "minutes: the nightly job"]
-    a_guest_that_gives_up_leaves_the_first_what_it_had: Guest, 0, Some(2), [write, timed_write, write_write], reaches RwsemGuest RwsemWlockFail;
+    a_guest_that_gives_up_leaves_the_first_what_it_had: Guest, 0, Some(2), [write_write, write, timed_write], reaches RwsemGuest RwsemWlockFail;
     #[ignore = "minutes: the nightly job"]
-    a_guest_before_a_writer_that_dozes: GuestDoze, 0, Some(2), [write, read, write_write], reaches RwsemGuest RwsemSleepWriter;
+    a_guest_before_a_writer_that_dozes: GuestDoze, 0, Some(2), [write_write, write, read], reaches RwsemGuest RwsemSleepWriter;
     a_guest_asks_for_a_first_that_is_late: GuestLate, 0, at_night(2, 1), [write_write, write, write], reaches RwsemWlockHandoff;
     a_guest_beside_an_upgrade: Guest, 0, at_night(2, 1), [upgrade, read, write], reaches;
     a_guest_reader_spins: Guest, 2, Some(2), [write_write, read], reaches RwsemRlock;
