@@ -396,7 +396,9 @@ impl<P: Platform, W: Policy, const FIRST: u32> RawBiasedRwLock<P, W, FIRST> {
         };
         // Ordering: Release, [biased.on]: pairs with the load in publish(); Relaxed, hint (another
         // reader has done it)
-        if self.bias.0.compare_exchange(old, period | ON, Release, Relaxed).is_ok() {
+        let on = self.bias.0.compare_exchange(old, period | ON, Release, Relaxed).is_ok();
+        // From ENDING nothing that counts has ended it.
+        if on && old & ENDING == 0 {
             inc::<P>(Event::RwsemBiasOn);
         }
     }
