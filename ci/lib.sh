@@ -143,7 +143,7 @@ cargo_tests() {
     if ((status || bad)); then
         # Each panic of a failed test, after its heading; the name of one that was killed is in cargo's line.
         awk -v step="$STEP" '
-            /^test .* FAILED$/ || /^error: test failed/ || /^error(\[|:)/ || /\(signal: / { print step ": " $0 }
+            /^test .* FAILED$/ || /^error: (test failed|could not compile)/ || /\(signal: / { print step ": " $0 }
             /^failures:$/ { failures = 1 }
             /^test result:/ { failures = 0 }
             failures && /panicked at/ { lines = 5 }
