@@ -10,16 +10,19 @@ use lockwright_contract::os::ThreadId;
 use lockwright_workloads::harness::{Draw, Interrupt};
 
 use super::troubles::{Counts, Troubles};
-use super::victim::Torturable;
+use super::victim::{Abilities, Torturable};
 use super::{Outcome, Plan, Stats};
 
 /// The lock, what it protects, and who is there.
-pub(super) struct Scene<T> {
-    pub lock: T,
+pub(super) struct Scene {
+    pub lock: Box<dyn Torturable>,
     /// Locks taken before it, in order.
-    pub nested: Vec<T>,
+    pub nested: Vec<Box<dyn Torturable>>,
     /// A lock that handlers take, and nobody who may be interrupted.
-    pub handlers: T,
+    pub handlers: Box<dyn Torturable>,
+    /// One more, and what all of them can do.
+    pub another: fn() -> Box<dyn Torturable>,
+    pub can: Abilities,
     pub plan: Plan,
     guarded: Guarded,
     pub workers: Mutex<Vec<Arc<Worker>>>,
@@ -70,12 +73,14 @@ impl Worker {
     }
 }
 
-impl<T: Torturable> Scene<T> {
-    fn new(plan: Plan) -> Arc<Self> {
+impl Scene {
+    fn new(plan: Plan, can: Abilities, another: fn() -> Box<dyn Torturable>) -> Arc<Self> {
         Arc::new(Scene {
-            lock: T::new(),
-            nested: (0..plan.nested).map(|_| T::new()).collect(),
-            handlers: T::new(),
+            lock: another(),
+            nested: (0..plan.nested).map(|_| another()).collect(),
+            handlers: another(),
+            another,
+            can,
             plan,
             guarded: Guarded::default(),
             workers: Mutex::new(Vec::new()),
@@ -165,7 +170,7 @@ impl<T: Torturable> Scene<T> {
     }
 
     fn acquire(&self, worker: &Worker, draw: &mut Draw) -> bool {
-        let (plan, can) = (&self.plan, T::CAN);
+        let (plan, can) = (&self.plan, self.can);
         let time = Duration::from_micros(draw.below(300).into());
         let kind = draw.below(100);
         let hold = Hold::drawn(plan, draw);
@@ -265,13 +270,15 @@ impl Hold {
 }
 
 /// Everything at once for the plan's time.
-pub(super) fn storm<T: Torturable>(
+pub(super) fn storm(
+    can: Abilities,
+    another: fn() -> Box<dyn Torturable>,
     plan: &Plan,
     stop: &Interrupt,
     report: &mut dyn FnMut(&Stats),
 ) -> Outcome {
-    let readers = if T::CAN.reads { plan.readers } else { 0 };
-    let scene = Scene::<T>::new(Plan { readers, ..*plan });
+    let readers = if can.reads { plan.readers } else { 0 };
+    let scene = Scene::new(Plan { readers, ..*plan }, can, another);
     let mut threads = Vec::new();
     for number in 0..plan.writers + readers {
         let worker = Worker::new(number < plan.writers, false);
@@ -303,11 +310,7 @@ pub(super) fn storm<T: Torturable>(
 }
 
 /// Watches until time is over or something is wrong.
-fn watch<T: Torturable>(
-    scene: &Scene<T>,
-    stop: &Interrupt,
-    report: &mut dyn FnMut(&Stats),
-) -> Vec<String> {
+fn watch(scene: &Scene, stop: &Interrupt, report: &mut dyn FnMut(&Stats)) -> Vec<String> {
     const LOOK: Duration = Duration::from_millis(50);
     let plan = &scene.plan;
     let began = Instant::now();
@@ -358,7 +361,7 @@ fn watch<T: Torturable>(
 }
 
 /// With nobody asking anew, every wait must end: who is left was not woken.
-fn everybody_pauses<T: Torturable>(scene: &Scene<T>) -> Option<String> {
+fn everybody_pauses(scene: &Scene) -> Option<String> {
     let began = Instant::now();
     loop {
         let workers = scene.workers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -387,8 +390,8 @@ fn complaints_of(stats: &Stats) -> Vec<String> {
 }
 
 /// Ends the storm; what stands out at the end.
-fn end<T: Torturable>(
-    scene: &Scene<T>,
+fn end(
+    scene: &Scene,
     threads: Vec<JoinHandle<()>>,
     troubles: Troubles,
     passed: bool,

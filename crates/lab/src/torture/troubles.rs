@@ -14,7 +14,6 @@ use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 
 use super::storm::{Scene, Worker};
-use super::victim::Torturable;
 use crate::environment::machine::allowed_cpus;
 
 /// How often each trouble was made, and what went wrong with it.
@@ -64,11 +63,11 @@ pub(super) struct Troubles {
 }
 
 impl Troubles {
-    pub fn start<T: Torturable>(scene: &Arc<Scene<T>>, counts: &Arc<Counts>) -> Self {
-        let (plan, can) = (&scene.plan, T::CAN);
+    pub fn start(scene: &Arc<Scene>, counts: &Arc<Counts>) -> Self {
+        let (plan, can) = (&scene.plan, scene.can);
         let (tell, ended) = channel();
         let mut all = Troubles { count: 0, ended };
-        let mut add = |wanted: bool, trouble: fn(&Arc<Scene<T>>, &Counts)| {
+        let mut add = |wanted: bool, trouble: fn(&Arc<Scene>, &Counts)| {
             if wanted {
                 all.count += usize::from(spawn(scene, counts, &tell, trouble));
             }
@@ -91,11 +90,11 @@ impl Troubles {
     }
 }
 
-fn spawn<T: Torturable>(
-    scene: &Arc<Scene<T>>,
+fn spawn(
+    scene: &Arc<Scene>,
     counts: &Arc<Counts>,
     tell: &Sender<()>,
-    trouble: fn(&Arc<Scene<T>>, &Counts),
+    trouble: fn(&Arc<Scene>, &Counts),
 ) -> bool {
     let (scene, counts, tell) = (Arc::clone(scene), Arc::clone(counts), tell.clone());
     let body = move || {
@@ -106,7 +105,7 @@ fn spawn<T: Torturable>(
     thread::Builder::new().spawn(body).is_ok()
 }
 
-impl<T: Torturable> Scene<T> {
+impl Scene {
     /// Calls `act` every `period`, until the storm is over.
     fn every(&self, period: Duration, mut act: impl FnMut(&mut Draw)) {
         const LOOK: Duration = Duration::from_millis(10);
@@ -146,7 +145,7 @@ fn bind(thread: ThreadId, cpus: &[usize]) {
 }
 
 /// Threads bound to random CPUs.
-fn shuffle<T: Torturable>(scene: &Arc<Scene<T>>, counts: &Counts) {
+fn shuffle(scene: &Arc<Scene>, counts: &Counts) {
     let cpus = allowed_cpus();
     scene.every(scene.plan.shuffle, |draw| {
         for thread in scene.ids() {
@@ -157,7 +156,7 @@ fn shuffle<T: Torturable>(scene: &Arc<Scene<T>>, counts: &Counts) {
 }
 
 /// All threads on one CPU, as if the others had gone, and then free again.
-fn crowd<T: Torturable>(scene: &Arc<Scene<T>>, counts: &Counts) {
+fn crowd(scene: &Arc<Scene>, counts: &Counts) {
     let cpus = allowed_cpus();
     let mut crowded = false;
     scene.every(scene.plan.onoff, |draw| {
@@ -170,7 +169,7 @@ fn crowd<T: Torturable>(scene: &Arc<Scene<T>>, counts: &Counts) {
 }
 
 /// Signals whose handler tries the lock and takes another.
-fn signal<T: Torturable>(scene: &Arc<Scene<T>>, counts: &Counts) {
+fn signal(scene: &Arc<Scene>, counts: &Counts) {
     let handled = Arc::clone(scene);
     let handler = move || {
         // Its own thread may hold the lock: only a try is allowed. What is inside is left alone.
@@ -190,7 +189,7 @@ fn signal<T: Torturable>(scene: &Arc<Scene<T>>, counts: &Counts) {
 }
 
 /// Keeps the lock that handlers take contended; nobody interrupts this thread.
-fn contend_with_handlers<T: Torturable>(scene: &Arc<Scene<T>>, _counts: &Counts) {
+fn contend_with_handlers(scene: &Arc<Scene>, _counts: &Counts) {
     let mut draw = Draw::new(scene.plan.seed ^ 0xfeed);
     while !scene.over.load(Relaxed) {
         scene.handlers.write(&mut || lockwright_workloads::work::pause(draw.below(500)));
@@ -199,7 +198,7 @@ fn contend_with_handlers<T: Torturable>(scene: &Arc<Scene<T>>, _counts: &Counts)
 }
 
 /// Threads stopped for a while wherever they are.
-fn stop<T: Torturable>(scene: &Arc<Scene<T>>, counts: &Counts) {
+fn stop(scene: &Arc<Scene>, counts: &Counts) {
     with_naps(Duration::from_millis(3), || {
         scene.every(Duration::from_millis(10), |draw| {
             if let Some(thread) = scene.someone(draw) {
@@ -212,7 +211,7 @@ fn stop<T: Torturable>(scene: &Arc<Scene<T>>, counts: &Counts) {
 }
 
 /// Threads that live for a few operations, and lock once more as they exit.
-fn bear<T: Torturable>(scene: &Arc<Scene<T>>, counts: &Counts) {
+fn bear(scene: &Arc<Scene>, counts: &Counts) {
     let mut last: Option<thread::JoinHandle<()>> = None;
     let readers = scene.plan.readers > 0;
     scene.every(Duration::from_millis(5), |draw| {
@@ -242,8 +241,8 @@ fn bear<T: Torturable>(scene: &Arc<Scene<T>>, counts: &Counts) {
 }
 
 /// Children that lock what nobody held, alone and with threads of their own.
-fn fork<T: Torturable>(scene: &Arc<Scene<T>>, counts: &Counts) {
-    let free = T::new();
+fn fork(scene: &Arc<Scene>, counts: &Counts) {
+    let free = (scene.another)();
     let limit = scene.plan.stall.max(Duration::from_secs(5));
     scene.every(Duration::from_millis(50), |_| {
         let ended = in_child(limit, || {

@@ -39,10 +39,14 @@ pub struct Abilities {
 /// says so and runs none.
 pub trait Torturable: Send + Sync + 'static {
     /// What it can do.
-    const CAN: Abilities;
+    fn can() -> Abilities
+    where
+        Self: Sized;
 
     /// Unlocked.
-    fn new() -> Self;
+    fn new() -> Self
+    where
+        Self: Sized;
 
     /// Locks for writing.
     fn write(&self, section: &mut dyn FnMut());
@@ -88,7 +92,8 @@ pub trait Torturable: Send + Sync + 'static {
     }
 }
 
-/// [`Torturable`] behind a vtable.
+/// Makes what is [`Torturable`]. The storm itself is compiled once: what its threads do beside the lock costs
+/// them nothing that matters.
 pub trait Victim: Sync {
     /// What it can do.
     fn can(&self) -> Abilities;
@@ -107,11 +112,11 @@ impl<T> Of<T> {
 
 impl<T: Torturable> Victim for Of<T> {
     fn can(&self) -> Abilities {
-        T::CAN
+        T::can()
     }
 
     fn storm(&self, plan: &Plan, stop: &Interrupt, report: &mut dyn FnMut(&Stats)) -> Outcome {
-        storm::<T>(plan, stop, report)
+        storm(T::can(), || Box::new(T::new()), plan, stop, report)
     }
 }
 
@@ -123,14 +128,16 @@ impl<R, const OWN: bool> Torturable for OfMutex<R, OWN>
 where
     R: RawMutexFair + RawMutexTimed<Duration = Duration, Instant = Instant> + Send + Sync + 'static,
 {
-    const CAN: Abilities = Abilities {
-        reads: false,
-        tries: true,
-        times_out: true,
-        converts: false,
-        in_handlers: OWN,
-        in_children: OWN,
-    };
+    fn can() -> Abilities {
+        Abilities {
+            reads: false,
+            tries: true,
+            times_out: true,
+            converts: false,
+            in_handlers: OWN,
+            in_children: OWN,
+        }
+    }
 
     fn new() -> Self {
         OfMutex(Mutex::new(()))
@@ -160,14 +167,16 @@ where
 pub struct OfPlainMutex<R>(Mutex<R, ()>);
 
 impl<R: RawMutex + Send + Sync + 'static> Torturable for OfPlainMutex<R> {
-    const CAN: Abilities = Abilities {
-        reads: false,
-        tries: true,
-        times_out: false,
-        converts: false,
-        in_handlers: false,
-        in_children: false,
-    };
+    fn can() -> Abilities {
+        Abilities {
+            reads: false,
+            tries: true,
+            times_out: false,
+            converts: false,
+            in_handlers: false,
+            in_children: false,
+        }
+    }
 
     fn new() -> Self {
         OfPlainMutex(Mutex::new(()))
@@ -195,15 +204,17 @@ where
         + Sync
         + 'static,
 {
-    const CAN: Abilities = Abilities {
-        reads: true,
-        tries: true,
-        times_out: true,
-        converts: true,
-        // An unlock may have to wait for what the interrupted thread holds, as its module says.
-        in_handlers: false,
-        in_children: OWN,
-    };
+    fn can() -> Abilities {
+        Abilities {
+            reads: true,
+            tries: true,
+            times_out: true,
+            converts: true,
+            // An unlock may have to wait for what the interrupted thread holds, as its module says.
+            in_handlers: false,
+            in_children: OWN,
+        }
+    }
 
     fn new() -> Self {
         OfRwLock(RwLock::new(()))
@@ -262,14 +273,16 @@ where
 pub struct OfBenchMutex<M>(M);
 
 impl<M: BenchMutex + 'static> Torturable for OfBenchMutex<M> {
-    const CAN: Abilities = Abilities {
-        reads: false,
-        tries: false,
-        times_out: false,
-        converts: false,
-        in_handlers: false,
-        in_children: false,
-    };
+    fn can() -> Abilities {
+        Abilities {
+            reads: false,
+            tries: false,
+            times_out: false,
+            converts: false,
+            in_handlers: false,
+            in_children: false,
+        }
+    }
 
     fn new() -> Self {
         OfBenchMutex(M::new())
@@ -284,14 +297,16 @@ impl<M: BenchMutex + 'static> Torturable for OfBenchMutex<M> {
 pub struct OfBenchRwLock<L>(L);
 
 impl<L: BenchRwLock + 'static> Torturable for OfBenchRwLock<L> {
-    const CAN: Abilities = Abilities {
-        reads: true,
-        tries: false,
-        times_out: false,
-        converts: false,
-        in_handlers: false,
-        in_children: false,
-    };
+    fn can() -> Abilities {
+        Abilities {
+            reads: true,
+            tries: false,
+            times_out: false,
+            converts: false,
+            in_handlers: false,
+            in_children: false,
+        }
+    }
 
     fn new() -> Self {
         OfBenchRwLock(L::new())
@@ -310,14 +325,16 @@ impl<L: BenchRwLock + 'static> Torturable for OfBenchRwLock<L> {
 pub struct DowngradeGap(std::sync::RwLock<()>);
 
 impl Torturable for DowngradeGap {
-    const CAN: Abilities = Abilities {
-        reads: true,
-        tries: false,
-        times_out: false,
-        converts: true,
-        in_handlers: false,
-        in_children: false,
-    };
+    fn can() -> Abilities {
+        Abilities {
+            reads: true,
+            tries: false,
+            times_out: false,
+            converts: true,
+            in_handlers: false,
+            in_children: false,
+        }
+    }
 
     fn new() -> Self {
         DowngradeGap(std::sync::RwLock::new(()))
@@ -352,14 +369,16 @@ impl Outcast {
 }
 
 impl Torturable for Outcast {
-    const CAN: Abilities = Abilities {
-        reads: false,
-        tries: false,
-        times_out: false,
-        converts: false,
-        in_handlers: false,
-        in_children: false,
-    };
+    fn can() -> Abilities {
+        Abilities {
+            reads: false,
+            tries: false,
+            times_out: false,
+            converts: false,
+            in_handlers: false,
+            in_children: false,
+        }
+    }
 
     fn new() -> Self {
         Outcast { lock: std::sync::Mutex::new(()), first: OnceLock::new() }
