@@ -28,16 +28,23 @@ pub enum Standing {
     Hog,
 }
 
-/// The two words in which the calling thread remembers the lock at `address`, if it does.
-fn words<P: Platform>(
+/// What the calling thread remembers: pairs of a lock's address and a time. Callers pass their own record.
+fn notes<P: Platform>(
     record: &'static ThreadRecord<P>,
-    address: usize,
-) -> (&'static P::Word<u64>, &'static P::Word<u64>) {
+) -> impl Iterator<Item = (&'static P::Word<u64>, &'static P::Word<u64>)> {
     // SAFETY: callers pass their own record (1).
     let notes = unsafe { record.notes() };
-    let at = (address >> 3).wrapping_mul(0x9e37_79b9) >> 8;
-    let at = at % (NOTES / 2) * 2;
-    (&notes[at], &notes[at + 1])
+    (0..NOTES / 2).map(move |i| (&notes[2 * i], &notes[2 * i + 1]))
+}
+
+/// The pair for the lock at `address`, if the thread remembers it. Where locks lie decides nothing else, so that
+/// a simulated run is the same in every process.
+fn find<P: Platform>(
+    record: &'static ThreadRecord<P>,
+    address: usize,
+) -> Option<(&'static P::Word<u64>, &'static P::Word<u64>)> {
+    // Ordering: Relaxed, owner-only (the thread's own words)
+    notes(record).find(|(key, _)| key.load(Relaxed) & !LENT == address as u64)
 }
 
 /// What the calling thread, whose record this is, is to the lock at `address` at `now`. A lender is one once.
@@ -47,12 +54,11 @@ pub fn standing<P: Platform>(
     now: u64,
     longest: u64,
 ) -> Standing {
-    let (key, until) = words(record, address);
+    let Some((key, until)) = find(record, address) else {
+        return Standing::Guest;
+    };
     // Ordering: Relaxed, owner-only (the thread's own words) (block)
     let noted = key.load(Relaxed);
-    if noted & !LENT != address as u64 {
-        return Standing::Guest;
-    }
     if noted & LENT != 0 {
         key.store(noted & !LENT, Relaxed);
         return Standing::Lender;
@@ -67,7 +73,11 @@ pub fn note<P: Platform>(
     until_then: u64,
     lent: bool,
 ) {
-    let (key, until) = words(record, address);
+    // Ordering: Relaxed, owner-only (the thread's own words)
+    let oldest = || notes(record).min_by_key(|(_, until)| until.load(Relaxed));
+    let Some((key, until)) = find(record, address).or_else(oldest) else {
+        return;
+    };
     // Ordering: Relaxed, owner-only (the thread's own words) (block)
     key.store(address as u64 | if lent { LENT } else { 0 }, Relaxed);
     until.store(until_then, Relaxed);
