@@ -20,6 +20,7 @@
 #[cfg(feature = "read")]
 extern crate std;
 
+pub mod key;
 pub mod layout;
 #[cfg(feature = "read")]
 pub mod read;

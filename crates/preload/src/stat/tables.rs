@@ -5,16 +5,11 @@ use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
 use lockwright_platform::Native;
+use lockwright_statfile::key::{self, GOLDEN};
 use lockwright_statfile::{FRAMES, File, Kind, Lock, Role, Site, Stack, Thread};
 
 /// How many places are looked at before a table counts as full.
 const PROBES: usize = 64;
-
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-
-fn mix(hash: u64, more: u64) -> u64 {
-    (hash ^ more).wrapping_mul(GOLDEN).rotate_left(29)
-}
 
 /// Adds to a counter that many threads add to.
 pub fn add(counter: &AtomicU64, n: u64) {
@@ -81,7 +76,7 @@ pub fn known_lock(file: &File, address: usize) -> Option<(u32, &Lock)> {
 
 /// The entry of a call.
 pub fn site(file: &File, lock: u32, role: u32, from: usize) -> Option<(u32, &Site)> {
-    let key = mix(mix(u64::from(lock) << 32 | u64::from(role), GOLDEN), from as u64) | 1;
+    let key = key::of_site(lock, role, from as u64);
     let found = find(
         &file.sites,
         |site| &site.key,
@@ -112,7 +107,7 @@ pub fn count_at(file: &File, site: (u32, &Site), ns: u64, frames: Option<&[usize
         add(&site.pending_ns, ns);
         return;
     };
-    let key = frames.iter().fold(u64::from(index), |hash, &frame| mix(hash, frame as u64)) | 1;
+    let key = key::of_stack(index, frames.iter().map(|&frame| frame as u64));
     let found = find(
         &file.stacks,
         |stack| &stack.key,
