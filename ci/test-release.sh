@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The tests again as users run the code: optimised, without debug assertions. Documentation
 # examples are left to ci/test.sh; to the nightly job all but the platform, the locks, their Rust door and the
-# simulator: the rest is most of what there is to compile, and trusts no order that an optimiser may change.
+# simulator: the rest is most of what there is to compile.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # The same code is built a tenth faster without.
 export CARGO_PROFILE_RELEASE_DEBUG=none

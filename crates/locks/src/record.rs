@@ -210,12 +210,13 @@ impl<P: Platform> Record<P> {
         &self.words.wides[0]
     }
 
-    /// When the present owner's stay began, in ticks; 0: not known.
+    /// When the present owner's stay began, in ticks; 0: not known. Of a reader-writer lock: since when its
+    /// guests are counted.
     pub fn since(&self) -> &'static P::Word<u64> {
         &self.words.wides[2]
     }
 
-    /// Guests that have had the lock in the running slice.
+    /// Guests that have had the lock in the running slice. Of a reader-writer lock: that stood before others.
     pub fn guests(&self) -> &'static P::Word<u32> {
         &self.words.words[GUESTS]
     }

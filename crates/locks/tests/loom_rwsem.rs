@@ -19,9 +19,10 @@ use support::{at_night, model, together};
 
 // Time stands still in the model: a waiter with handoff_ns = 0 asks at its first look. No polls
 // before the wait that the model sees. `Counted`: readers count themselves in first, as the kernel's; the
-// models of three threads would take minutes with the product's readers, which look before.
+// models of three threads would take minutes with the product's readers, which look before. `Guest`: who has not
+// used up its share asks at once, a hog never does; `GuestLate`: everybody is late at once.
 macro_rules! policies {
-    ($($name:ident: $base:ident, $handoff:expr, $doze:expr, $counts_first:expr;)*) => {$(
+    ($($name:ident: $base:ident, $handoff:expr, $doze:expr, $counts_first:expr, $guest:expr;)*) => {$(
         struct $name;
         impl Policy for $name {
             const NAME: &'static str = stringify!($name);
@@ -33,7 +34,7 @@ macro_rules! policies {
                     handoff_from_readers: $doze != NEVER,
                     eager_polls: 0,
                     yields: 0,
-                    guest_ns: NEVER,
+                    guest_ns: $guest,
                     counts_first: $counts_first,
                     ..$base::SWITCHES.user
                 },
@@ -44,51 +45,20 @@ macro_rules! policies {
 }
 
 policies! {
-    Steal: Standard, NEVER, NEVER, false;
-    StealCounted: Standard, NEVER, NEVER, true;
-    HandOff: Standard, 0, NEVER, false;
-    HandOffCounted: Standard, 0, NEVER, true;
-    Reader53: V5_3, NEVER, NEVER, true;
-    HandOff53: V5_3, 0, NEVER, true;
-    HandOff511: V5_11, 0, NEVER, true;
-    Transfer: EarlyTransfer, NEVER, NEVER, true;
-    Doze: Standard, NEVER, 1, false;
-    DozeCounted: Standard, NEVER, 1, true;
-    Strict: Fifo, NEVER, NEVER, true;
-}
-
-/// Who comes first is a guest and asks, who comes again is none and, since time stands still, never asks.
-struct Guest;
-impl Policy for Guest {
-    const NAME: &'static str = "Guest";
-    const STAGE: &'static str = "model";
-    const SWITCHES: Switches = Switches {
-        admission: Admission { handoff_ns: 1_000, ..StealCounted::SWITCHES.admission },
-        user: UserWaits { guest_ns: 1_000, ..StealCounted::SWITCHES.user },
-        ..StealCounted::SWITCHES
-    };
-}
-
-/// The same with dozes and quiet writers.
-struct GuestDoze;
-impl Policy for GuestDoze {
-    const NAME: &'static str = "GuestDoze";
-    const STAGE: &'static str = "model";
-    const SWITCHES: Switches = Switches {
-        user: UserWaits { guest_ns: 1_000, ..DozeCounted::SWITCHES.user },
-        ..Guest::SWITCHES
-    };
-}
-
-/// All are late at once: a guest asks for the first, and stands behind it.
-struct GuestLate;
-impl Policy for GuestLate {
-    const NAME: &'static str = "GuestLate";
-    const STAGE: &'static str = "model";
-    const SWITCHES: Switches = Switches {
-        admission: Admission { handoff_ns: 0, ..Guest::SWITCHES.admission },
-        ..Guest::SWITCHES
-    };
+    Steal: Standard, NEVER, NEVER, false, NEVER;
+    StealCounted: Standard, NEVER, NEVER, true, NEVER;
+    HandOff: Standard, 0, NEVER, false, NEVER;
+    HandOffCounted: Standard, 0, NEVER, true, NEVER;
+    Reader53: V5_3, NEVER, NEVER, true, NEVER;
+    HandOff53: V5_3, 0, NEVER, true, NEVER;
+    HandOff511: V5_11, 0, NEVER, true, NEVER;
+    Transfer: EarlyTransfer, NEVER, NEVER, true, NEVER;
+    Doze: Standard, NEVER, 1, false, NEVER;
+    DozeCounted: Standard, NEVER, 1, true, NEVER;
+    Strict: Fifo, NEVER, NEVER, true, NEVER;
+    Guest: Standard, 1_000, NEVER, true, 1_000;
+    GuestDoze: Standard, 1_000, 1, true, 1_000;
+    GuestLate: Standard, 0, NEVER, true, 1_000;
 }
 
 /// Writers that wait awake for readers, and spin in no other way.
@@ -162,6 +132,17 @@ fn write_read<W: Policy>(s: &Shared<W>) -> u32 {
 
 fn write_write<W: Policy>(s: &Shared<W>) -> u32 {
     write(s) + write(s)
+}
+
+/// The same of threads that have used up their share.
+fn hog_writes<W: Policy>(s: &Shared<W>) -> u32 {
+    s.lock.use_up();
+    write(s)
+}
+
+fn hog_reads<W: Policy>(s: &Shared<W>) -> u32 {
+    s.lock.use_up();
+    read(s)
 }
 
 fn read_read<W: Policy>(s: &Shared<W>) -> u32 {
@@ -373,16 +354,13 @@ models! {
     three_511_with_upgrade: HandOff511, 0, at_night(2, 1), [upgrade, read, write], reaches;
     three_511_with_downgrade: HandOff511, 0, Some(2), [downgrade, read, write], reaches;
     three_511_with_timeouts: HandOff511, 0, Some(2), [write, timed_write, timed_read], reaches RwsemRlockFail RwsemWlockFail;
-    a_guest_stands_before_a_hog: Guest, 0, at_night(2, 1), [write_write, write, write], reaches RwsemGuest RwsemWlockHandoff;
-    #[ignore = "minutes: the nightly job"]
-    a_guest_reads_before_a_hog: Guest, 0, Some(2), [write, read, write_write], reaches RwsemGuest RwsemRlock;
-    a_guest_writes_before_a_reader: Guest, 0, at_night(2, 1), [write_read, write, write], reaches RwsemGuest;
-    #[ignore = "minutes: the nightly job"]
-    a_guest_that_gives_up_leaves_the_first_what_it_had: Guest, 0, Some(2), [write_write, write, timed_write], reaches RwsemGuest RwsemWlockFail;
-    #[ignore = "minutes: the nightly job"]
-    a_guest_before_a_writer_that_dozes: GuestDoze, 0, Some(2), [write_write, write, read], reaches RwsemGuest RwsemSleepWriter;
-    a_guest_asks_for_a_first_that_is_late: GuestLate, 0, at_night(2, 1), [write_write, write, write], reaches RwsemWlockHandoff;
-    a_guest_beside_an_upgrade: Guest, 0, at_night(2, 1), [upgrade, read, write], reaches;
+    a_guest_stands_before_a_hog: Guest, 0, Some(2), [write, hog_writes, write], reaches RwsemGuest RwsemWlockHandoff;
+    a_guest_reads_before_a_hog: Guest, 0, Some(2), [write, hog_writes, read], reaches RwsemGuest RwsemRlock;
+    a_guest_writes_before_a_reader: Guest, 0, Some(2), [write, hog_reads, write], reaches RwsemGuest RwsemRlock;
+    a_guest_that_gives_up_leaves_the_first_what_it_had: Guest, 0, Some(2), [write, hog_writes, timed_write], reaches RwsemGuest RwsemWlockFail;
+    a_guest_before_a_writer_that_dozes: GuestDoze, 0, Some(2), [write, hog_writes, read], reaches RwsemGuest RwsemSleepWriter;
+    a_guest_asks_for_a_first_that_is_late: GuestLate, 0, Some(2), [write, hog_writes, write], reaches RwsemWlockHandoff;
+    a_guest_beside_an_upgrade: Guest, 0, at_night(2, 1), [upgrade, hog_writes, write], reaches;
     a_guest_reader_spins: Guest, 2, Some(2), [write_write, read], reaches RwsemRlock;
     #[ignore = "minutes: the nightly job"]
     readers_hand_off_by_exchange: HandOff, 0, Some(3), [write, tried, read], reaches RwsemRlockHandoff;

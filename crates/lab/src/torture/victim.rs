@@ -130,12 +130,11 @@ where
 {
     fn can() -> Abilities {
         Abilities {
-            reads: false,
             tries: true,
             times_out: true,
-            converts: false,
             in_handlers: OWN,
             in_children: OWN,
+            ..Abilities::default()
         }
     }
 
@@ -168,14 +167,7 @@ pub struct OfPlainMutex<R>(Mutex<R, ()>);
 
 impl<R: RawMutex + Send + Sync + 'static> Torturable for OfPlainMutex<R> {
     fn can() -> Abilities {
-        Abilities {
-            reads: false,
-            tries: true,
-            times_out: false,
-            converts: false,
-            in_handlers: false,
-            in_children: false,
-        }
+        Abilities { tries: true, ..Abilities::default() }
     }
 
     fn new() -> Self {
@@ -210,9 +202,9 @@ where
             tries: true,
             times_out: true,
             converts: true,
-            // An unlock may have to wait for what the interrupted thread holds, as its module says.
-            in_handlers: false,
             in_children: OWN,
+            // An unlock may have to wait for what the interrupted thread holds, as its module says.
+            ..Abilities::default()
         }
     }
 
@@ -274,14 +266,7 @@ pub struct OfBenchMutex<M>(M);
 
 impl<M: BenchMutex + 'static> Torturable for OfBenchMutex<M> {
     fn can() -> Abilities {
-        Abilities {
-            reads: false,
-            tries: false,
-            times_out: false,
-            converts: false,
-            in_handlers: false,
-            in_children: false,
-        }
+        Abilities::default()
     }
 
     fn new() -> Self {
@@ -298,14 +283,7 @@ pub struct OfBenchRwLock<L>(L);
 
 impl<L: BenchRwLock + 'static> Torturable for OfBenchRwLock<L> {
     fn can() -> Abilities {
-        Abilities {
-            reads: true,
-            tries: false,
-            times_out: false,
-            converts: false,
-            in_handlers: false,
-            in_children: false,
-        }
+        Abilities { reads: true, ..Abilities::default() }
     }
 
     fn new() -> Self {
@@ -326,14 +304,7 @@ pub struct DowngradeGap(std::sync::RwLock<()>);
 
 impl Torturable for DowngradeGap {
     fn can() -> Abilities {
-        Abilities {
-            reads: true,
-            tries: false,
-            times_out: false,
-            converts: true,
-            in_handlers: false,
-            in_children: false,
-        }
+        Abilities { reads: true, converts: true, ..Abilities::default() }
     }
 
     fn new() -> Self {
@@ -370,14 +341,7 @@ impl Outcast {
 
 impl Torturable for Outcast {
     fn can() -> Abilities {
-        Abilities {
-            reads: false,
-            tries: false,
-            times_out: false,
-            converts: false,
-            in_handlers: false,
-            in_children: false,
-        }
+        Abilities::default()
     }
 
     fn new() -> Self {

@@ -24,8 +24,9 @@
 //! for each thread slot in use. A reader of the semaphore: a plain store to the thread's own line more; a
 //! writer: two loads.
 //! *Waiting*: a writer that must wait for the semaphore ends the bias first, or readers in cells would run on
-//! where one that it waits for has no CPU (seen: 4 ms, a tick, beside four readers on two CPUs). A revoking writer spins for `SPIN_NS`, then sleeps until a reader that leaves sees the
-//! bias off. Everybody else waits as the semaphore's policy says.
+//! where one that it waits for has no CPU (seen: 4 ms, a tick, beside four readers on two CPUs). A revoking
+//! writer spins for `SPIN_NS`, then sleeps until a reader that leaves sees the bias off. Everybody else waits
+//! as the semaphore's policy says.
 //!
 //! *When the bias is on*: after a run of 2^g reads without a writer, g being 10 at first. A
 //! revocation is timed, and the reads of the period are counted in the cells, which the writer has
@@ -45,7 +46,8 @@
 //! ```
 //!
 //! `bias` is turned on under the semaphore's read lock, from ON to ENDING by anybody, and changed otherwise
-//! under the semaphore's write lock only, so whoever holds either knows the period. A cell is written by its thread alone.
+//! under the semaphore's write lock only, so whoever holds either knows the period. A cell is written by its
+//! thread alone.
 //!
 //! ```text
 //! Edges

@@ -45,6 +45,7 @@
 //!  [rwsem.queue] queue: count RMW Release -> wake: count load Acquire  publishes the index of the record to the unlock that saw WAITERS
 //! ```
 
+mod guest;
 pub mod policy;
 mod read;
 mod spin;
