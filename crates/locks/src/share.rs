@@ -28,10 +28,11 @@ pub enum Standing {
     Hog,
 }
 
-/// What the calling thread remembers: pairs of a lock's address and a time. Callers pass their own record.
-fn notes<P: Platform>(
-    record: &'static ThreadRecord<P>,
-) -> impl Iterator<Item = (&'static P::Word<u64>, &'static P::Word<u64>)> {
+/// A lock's address, and until when the thread is a hog of it.
+type Note<P> = (&'static <P as Platform>::Word<u64>, &'static <P as Platform>::Word<u64>);
+
+/// What the calling thread remembers. Callers pass their own record.
+fn notes<P: Platform>(record: &'static ThreadRecord<P>) -> impl Iterator<Item = Note<P>> {
     // SAFETY: callers pass their own record (1).
     let notes = unsafe { record.notes() };
     (0..NOTES / 2).map(move |i| (&notes[2 * i], &notes[2 * i + 1]))
@@ -39,10 +40,7 @@ fn notes<P: Platform>(
 
 /// The pair for the lock at `address`, if the thread remembers it. Where locks lie decides nothing else, so that
 /// a simulated run is the same in every process.
-fn find<P: Platform>(
-    record: &'static ThreadRecord<P>,
-    address: usize,
-) -> Option<(&'static P::Word<u64>, &'static P::Word<u64>)> {
+fn find<P: Platform>(record: &'static ThreadRecord<P>, address: usize) -> Option<Note<P>> {
     // Ordering: Relaxed, owner-only (the thread's own words)
     notes(record).find(|(key, _)| key.load(Relaxed) & !LENT == address as u64)
 }

@@ -28,7 +28,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     pub(super) fn is_guest(&self) -> bool {
         let longest = Self::S.user.guest_ns;
         longest != NEVER
-            && P::my_record().is_some_and(|record| {
+            && P::my_record().is_none_or(|record| {
                 let (now, longest) =
                     (P::ticks(), P::ticks_of(longest.max(Self::S.admission.handoff_ns)));
                 share::standing(record, self.address(), now, longest) == Standing::Guest
