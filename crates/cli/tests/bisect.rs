@@ -6,12 +6,11 @@ mod support;
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use assert_cmd::Command;
 use assert_cmd::cargo::cargo_bin;
 use predicates::str::contains;
-use support::{interrupted, refused, stdout};
+use support::{interrupted_with, refused, stdout};
 
 fn lockwright() -> Command {
     Command::new(cargo_bin("lockwright"))
@@ -70,14 +69,10 @@ fn an_interrupted_bisection_goes_on_from_what_it_has() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state.json");
     let name = state.to_str().unwrap();
-    let arguments = [&["bisect", "-q", "--state", name][..], &SERIES].concat();
-    for wait_ms in [1_000, 5_000, 30_000] {
-        let output = interrupted(&arguments, Duration::from_millis(wait_ms));
-        if output.status.code() == Some(130) && state.exists() {
-            break;
-        }
-        let _ = fs::remove_file(&state);
-    }
+    // So slow that it is not done before it is interrupted.
+    let slow = ["bisect", "-q", "--state", name, "--prepare", "sleep 0.1"];
+    let arguments = [&slow[..], &SERIES].concat();
+    interrupted_with(&state, &arguments);
     let runs = || -> usize {
         let json: serde_json::Value = serde_json::from_slice(&fs::read(&state).unwrap()).unwrap();
         json["samples"].as_array().unwrap().len()

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Output, Stdio};
 use std::sync::{Mutex, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
 use assert_cmd::cargo::cargo_bin;
@@ -74,13 +74,31 @@ impl Planted {
 
 /// Starts a run that would last for hours and interrupts it when `after` has passed.
 pub fn interrupted(arguments: &[&str], after: Duration) -> Output {
+    let output = interrupted_when(arguments, |run_for| run_for >= after);
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    output
+}
+
+/// The same as soon as `file` is there: on a busy machine that may take long.
+pub fn interrupted_with(file: &Path, arguments: &[&str]) -> Output {
+    let longest = Duration::from_secs(120);
+    let output = interrupted_when(arguments, |run_for| file.exists() || run_for > longest);
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    assert!(file.exists(), "nothing was measured in {longest:?}");
+    output
+}
+
+fn interrupted_when(arguments: &[&str], ready: impl Fn(Duration) -> bool) -> Output {
+    let start = Instant::now();
     let child = std::process::Command::new(cargo_bin("lockwright"))
         .args(arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    std::thread::sleep(after);
+    while !ready(start.elapsed()) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
     kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();
     child.wait_with_output().unwrap()
 }
