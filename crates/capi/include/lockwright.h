@@ -63,6 +63,21 @@
 #define LW_POLICY_FAIR 3
 
 /*
+ Queues of spinners never part.
+ */
+#define LW_NUMA_OFF 0
+
+/*
+ They are parted as soon as somebody waits for the turn to spin.
+ */
+#define LW_NUMA_ON 1
+
+/*
+ They part in a crowd, and join when idle.
+ */
+#define LW_NUMA_DYNAMIC 2
+
+/*
  A condition variable: 12 bytes. It may be destroyed as soon as nobody waits any more, so by a
  waiter that has just returned.
  */
@@ -82,6 +97,37 @@ typedef struct {
      */
     uint32_t word[6];
 } lw_mutex_t;
+
+/*
+ How queues of spinners part by domain (a NUMA node, or a last-level cache where a node has
+ several); LW_NUMA_INIT has the defaults.
+ */
+typedef struct {
+    /*
+     LW_NUMA_OFF, LW_NUMA_ON or LW_NUMA_DYNAMIC.
+     */
+    uint32_t mode;
+    /*
+     A head that found more than so many before it when it came is a deep one: 5 to 32.
+     */
+    uint32_t depth;
+    /*
+     More deep heads in a row than this part the queue: 16 to 2048.
+     */
+    uint32_t keep;
+    /*
+     Turns in a row that a domain has at most while others wait: 5 to 2048.
+     */
+    uint32_t batch;
+    /*
+     How long it has them at most, in microseconds.
+     */
+    uint32_t batch_us;
+    /*
+     Parted queues in which no batch had two turns for so many milliseconds are joined again.
+     */
+    uint32_t idle_ms;
+} lw_numa_t;
 
 /*
  What is done once: 4 bytes.
@@ -238,6 +284,23 @@ int lw_mutex_unlock_fair(lw_mutex_t *mutex);
 bool lw_mutex_is_locked(const lw_mutex_t *mutex);
 
 /*
+ Changes the settings of all locks of the process, at any time. EINVAL: a setting is out of its
+ range. ENOTSUP: the CPUs that the process may use are one domain, or too many, or nobody knows their domains.
+ Nothing changes then.
+ */
+int lw_numa_set(const lw_numa_t *settings);
+
+/*
+ Writes the settings in force: LW_NUMA_OFF too where there is one domain.
+ */
+void lw_numa_get(lw_numa_t *settings);
+
+/*
+ How many domains the CPUs that the process may use make up.
+ */
+uint32_t lw_numa_domains(void);
+
+/*
  Calls the function if nobody has; returns when it has been called. What the function wrote is
  seen by every caller.
  */
@@ -378,6 +441,7 @@ void lw_seqcount_write_end(lw_seqcount_t *count);
 #define LW_COND_INIT_WITH(clock) {{0, 0, (uint32_t)(clock)}}
 #define LW_SEQCOUNT_INIT {0}
 #define LW_ONCE_INIT {0}
+#define LW_NUMA_INIT {LW_NUMA_DYNAMIC, 8, 32, 256, 1000, 10}
 
 LW_STATIC_ASSERT(sizeof(lw_mutex_t) == 24, "the size of lw_mutex_t");
 LW_STATIC_ASSERT(sizeof(lw_rwlock_t) == 24, "the size of lw_rwlock_t");
@@ -385,3 +449,4 @@ LW_STATIC_ASSERT(offsetof(lw_rwlock_t, word) == 8, "the layout of lw_rwlock_t");
 LW_STATIC_ASSERT(sizeof(lw_cond_t) == 12, "the size of lw_cond_t");
 LW_STATIC_ASSERT(sizeof(lw_seqcount_t) == 8, "the size of lw_seqcount_t");
 LW_STATIC_ASSERT(sizeof(lw_once_t) == 4, "the size of lw_once_t");
+LW_STATIC_ASSERT(sizeof(lw_numa_t) == 24, "the size of lw_numa_t");

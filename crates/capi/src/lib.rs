@@ -14,6 +14,7 @@ lockwright_platform::c_library!();
 mod cond;
 mod events;
 mod mutex;
+mod numa;
 mod once;
 mod rwlock;
 mod seqcount;

@@ -217,8 +217,32 @@ static void events(void)
     CHECK(lw_version()[0] == '0');
 }
 
+static void numa(void)
+{
+    lw_numa_t wanted = LW_NUMA_INIT, now;
+    lw_numa_get(&now);
+    CHECK(now.mode == LW_NUMA_OFF);
+    wanted.mode = LW_NUMA_OFF;
+    CHECK(memcmp(&wanted, &now, sizeof now) == 0);
+    wanted.mode = LW_NUMA_DYNAMIC;
+    wanted.batch = 64;
+    int one = lw_numa_domains() < 2;
+    CHECK(lw_numa_set(&wanted) == (one ? ENOTSUP : 0));
+    lw_numa_get(&now);
+    CHECK(now.mode == (one ? LW_NUMA_OFF : LW_NUMA_DYNAMIC) && now.batch == (one ? 256 : 64));
+    wanted.mode = 3;
+    CHECK(lw_numa_set(&wanted) == EINVAL);
+    wanted = (lw_numa_t)LW_NUMA_INIT;
+    wanted.depth = 4;
+    CHECK(lw_numa_set(&wanted) == EINVAL);
+    wanted = (lw_numa_t)LW_NUMA_INIT;
+    wanted.mode = LW_NUMA_OFF;
+    CHECK(lw_numa_set(&wanted) == 0);
+}
+
 int main(void)
 {
+    numa();
     mutexes();
     rwlocks();
     conds();
