@@ -52,6 +52,7 @@ std::thread_local! {
     static SCRIPT: RefCell<Option<Script>> = const { RefCell::new(None) };
     static ACTOR: Cell<u16> = const { Cell::new(1) };
     static CPUS: Cell<u32> = const { Cell::new(2) };
+    static REALTIME: Cell<bool> = const { Cell::new(false) };
     static NUMBER: Cell<u64> = const { Cell::new(0) };
     static TABLES: &'static Tables = Box::leak(Box::new(Tables {
         threads: std::array::from_fn(|_| ThreadRecord::new()),
@@ -101,10 +102,19 @@ pub fn on_wait<R>(script: impl FnMut() + 'static, f: impl FnOnce() -> R) -> R {
 /// Runs `f` as another thread; what it does to words is not counted.
 pub fn act_as(actor: u16, f: impl FnOnce()) {
     let before = ACTOR.replace(actor);
-    let ops = OPS.take();
+    let (ops, realtime) = (OPS.take(), REALTIME.replace(false));
     f();
     OPS.set(ops);
+    REALTIME.set(realtime);
     ACTOR.set(before);
+}
+
+/// Runs `f` as a real-time thread; the other actors are none.
+pub fn as_realtime<R>(f: impl FnOnce() -> R) -> R {
+    REALTIME.set(true);
+    let result = f();
+    REALTIME.set(false);
+    result
 }
 
 /// Lets the others act.
@@ -253,6 +263,9 @@ unsafe impl Platform for Counting {
     fn number() -> u64 {
         NUMBER.set(NUMBER.get() + 1);
         NUMBER.get()
+    }
+    fn is_realtime() -> bool {
+        REALTIME.get()
     }
     fn cpu() -> u16 {
         ACTOR.get()

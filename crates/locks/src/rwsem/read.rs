@@ -286,7 +286,8 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     pub(super) fn describe(&self, me: &Me<P>, kind: u32, seen_owner: u32, guest: bool) {
         let at = match Self::S.admission.handoff_ns {
             NEVER => u64::MAX,
-            _ if guest => P::ticks(),
+            // Row P6 of the kernel's series: writers only.
+            _ if guest || (kind == kind::WRITER && P::is_realtime()) => P::ticks(),
             ns => P::ticks().saturating_add(P::ticks_of(ns)),
         };
         let words = node::words(me.record());

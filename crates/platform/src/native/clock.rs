@@ -143,33 +143,71 @@ fn ordered_ticks() -> u64 {
     }
 }
 
-/// Measures both once, in about 15 us: each the shortest of three runs, so that an interrupt in one
-/// of them does no harm.
-#[cold]
-pub(super) fn calibrate() -> u32 {
-    const PAUSES: u64 = 64;
-    let (mut best_ns, mut best_ticks, mut best_paused) = (u64::MAX, 0, u64::MAX);
-    for _ in 0..3 {
+/// PAUSEs that are timed.
+const PAUSES: u64 = 64;
+
+/// What a run of the calibration took.
+#[derive(Copy, Clone)]
+struct Run {
+    /// Nanoseconds of the PAUSEs.
+    paused: u64,
+    /// Nanoseconds of the whole.
+    ns: u64,
+    /// Ticks of the whole.
+    ticks: u64,
+}
+
+impl Run {
+    fn time() -> Self {
         let (ns, t) = (now(), ticks());
         for _ in 0..PAUSES {
             core::hint::spin_loop();
         }
         // At least 4 us, or the clock's own 20 to 45 ns would distort the rate by over 1 %.
-        let mut pauses_ns = now() - ns;
-        let paused = pauses_ns;
-        while pauses_ns < 4_000 {
-            pauses_ns = now() - ns;
+        let paused = now() - ns;
+        let mut whole = paused;
+        while whole < 4_000 {
+            whole = now() - ns;
         }
-        let spent = ticks().wrapping_sub(t);
-        if pauses_ns < best_ns {
-            (best_ns, best_ticks) = (pauses_ns, spent);
-        }
-        best_paused = best_paused.min(paused);
+        Run { paused, ns: whole, ticks: ticks().wrapping_sub(t) }
     }
+
+    /// A PAUSE in nanoseconds, and ticks per 1024 ns: each of the shortest of the runs, so that an interrupt in one
+    /// of them does no harm.
+    fn best(runs: [Run; 3]) -> (u32, u32) {
+        let paused = runs.iter().map(|run| run.paused).min().unwrap_or(0);
+        let pause = (paused / PAUSES).clamp(1, 1_000) as u32;
+        let rate = runs.iter().min_by_key(|run| run.ns).map_or(1, |run| (run.ticks << 10) / run.ns);
+        (pause, rate.clamp(1, u32::MAX.into()) as u32)
+    }
+}
+
+/// Measures both once, in about 15 us.
+#[cold]
+pub(super) fn calibrate() -> u32 {
+    let (pause, rate) = Run::best([Run::time(), Run::time(), Run::time()]);
     // Ordering: Relaxed, hint (policy parameter only)
-    PAUSE.store(((best_paused / PAUSES) as u32).clamp(1, 1_000), Relaxed);
-    let rate = ((best_ticks << 10) / best_ns).clamp(1, u64::from(u32::MAX)) as u32;
+    PAUSE.store(pause, Relaxed);
     // Ordering: Relaxed, hint (policy parameter only)
     RATE.store(rate, Relaxed);
     rate
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// Row B8 of the review: the last of the runs counted, whatever had happened in it.
+    #[test]
+    fn an_interrupt_in_one_run_of_the_calibration_does_no_harm() {
+        let good = Run { paused: 2_560, ns: 4_000, ticks: 10_000 };
+        let interrupted = Run { paused: 9_999, ns: 50_000, ticks: 125_500 };
+        let expected = (40, 2_560);
+        assert_eq!(Run::best([good, interrupted, interrupted]), expected);
+        assert_eq!(Run::best([interrupted, good, interrupted]), expected);
+        assert_eq!(Run::best([interrupted, interrupted, good]), expected);
+        // Where the interrupt comes after the PAUSEs, these count still.
+        let late = Run { paused: 1_280, ..interrupted };
+        assert_eq!(Run::best([late, good, good]), (20, 2_560));
+    }
 }
