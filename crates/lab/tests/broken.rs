@@ -20,6 +20,7 @@ fn complaint_about_no_lock(workload: Workload) -> String {
         home: None,
         workload,
         kernel: true,
+        lines: 0,
         threads: 4,
         length: Length::fixed(time, time),
         seed: 1,

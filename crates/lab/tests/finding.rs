@@ -27,6 +27,7 @@ fn rate(lock: &str, seed: u64) -> f64 {
         home: None,
         workload: Workload::Forks(turn),
         kernel: false,
+        lines: 0,
         threads: 32,
         length: Length::fixed(Duration::from_millis(5), Duration::from_millis(20)),
         seed,

@@ -108,6 +108,12 @@ pub struct SweepArgs {
     #[command(flatten)]
     pub mix: MixArgs,
 
+    /// Cache lines that each lock guards beside its counter: the section of a writer begins by changing them, that
+    /// of a reader by reading them
+    #[arg(long, value_name = "N", default_value_t = 0,
+          value_parser = clap::value_parser!(u32).range(0..=1_000))]
+    pub lines: u32,
+
     /// As in a kernel: from the attempt to take a lock to its release threads are not preempted, and a
     /// lock of the kernel's stages has its queue on its own line
     #[arg(long)]
@@ -184,11 +190,12 @@ pub struct WorkArgs {
     pub outside: Option<u32>,
 
     /// Nanoseconds outside of each section; where the unit is PAUSEs, so many of them
-    /// [default: 1000, of directories 2000, of users 110000, of torture and forks 0]
+    /// [default: 1000, of directories 2000, of epoll 300, of users 110000, of torture and forks 0]
     #[arg(long, value_name = "NS", value_parser = clap::value_parser!(u32).range(0..=1_000_000_000))]
     pub outside_ns: Option<u32>,
 
-    /// Nanoseconds inside each section, of directories, users and forks [default: 2000, 250, 500]
+    /// Nanoseconds inside each section, of directories, epoll, users and forks
+    /// [default: 2000, 100, 250, 500]
     #[arg(long, value_name = "NS", value_parser = clap::value_parser!(u32).range(0..=1_000_000_000))]
     pub inside_ns: Option<u32>,
 
@@ -317,6 +324,10 @@ pub enum Kind {
     CreatePrivate,
     /// The same under the read lock of one directory
     ListShared,
+    /// perf bench epoll ctl: all add, change and remove in one set of event counters, under its mutex
+    EpollControl,
+    /// perf bench epoll wait: one thread posts events, all others take them from one set, under its mutex
+    EpollWait,
     /// One thread comes every so often to a lock that all others take again and again
     Guest,
     /// Sections whose holders sleep now and then

@@ -40,6 +40,9 @@ pub fn command(task: &Task) -> Vec<String> {
             option(name, number.to_string());
         }
     }
+    if job.lines > 0 {
+        option("lines", job.lines.to_string());
+    }
     option("placement", name_of(Place::from(job.placement)));
     let ms = |time: Duration| time.as_millis().to_string();
     let length = job.length;
@@ -92,17 +95,18 @@ mod tests {
             let (own, other) = (&task.job, &again.job);
             assert_eq!(task.subject.name, again.subject.name);
             assert_eq!(
-                (own.workload, own.placement, own.bound, own.home, own.kernel, own.threads),
+                (own.workload, own.placement, own.bound, own.home, own.kernel, own.lines),
                 (
                     other.workload,
                     other.placement,
                     other.bound,
                     other.home,
                     other.kernel,
-                    other.threads
+                    other.lines
                 ),
                 "{table}"
             );
+            assert_eq!(own.threads, other.threads, "{table}");
             assert_eq!(own.length, other.length, "{table}");
             let values = |machine: &Machine| -> Vec<f64> {
                 machine.numbers().into_iter().map(|(_, given)| given.value).collect()

@@ -52,9 +52,10 @@ impl Plan {
         }
         let workload = workload(args, &machine);
         let subjects = subjects(args, &workload)?;
-        let least = if matches!(workload, Workload::Burst { .. }) { 2 } else { 1 };
+        let least = workload.least();
         if let Some(few) = args.threads.iter().find(|&&threads| threads < least) {
-            return Err(Failure::Usage(format!("--threads {few}: a burst takes at least {least}")));
+            let why = format!("--threads {few}: {} takes at least {least}", name_of(args.workload));
+            return Err(Failure::Usage(why));
         }
         let variants = variants(args, machine)?;
         let length = length(args)?;
@@ -69,6 +70,7 @@ impl Plan {
                         home: args.home,
                         workload,
                         kernel: args.kernel,
+                        lines: args.lines,
                         threads,
                         length,
                         seed: 0,
@@ -110,7 +112,13 @@ fn subjects(args: &SweepArgs, workload: &Workload) -> Result<Vec<&'static SimSub
     let fitting = || SUBJECTS.iter().filter(fits);
     let mutexes = matches!(
         args.workload,
-        Kind::Mutex | Kind::Torture | Kind::Guest | Kind::Stall | Kind::Burst
+        Kind::Mutex
+            | Kind::Torture
+            | Kind::Guest
+            | Kind::Stall
+            | Kind::Burst
+            | Kind::EpollControl
+            | Kind::EpollWait
     );
     let defaults: &[&str] = match mutexes {
         true => &["mutex", "mutex-kernel", "peer-*"],
@@ -188,8 +196,13 @@ fn shown(args: &SweepArgs, plan: &Plan, yielded: &Yield) -> Result<Report, Failu
     let placement = name_of(args.placement);
     let bound = if args.bound { ", bound" } else { "" };
     let kernel = if args.kernel { ", as in a kernel" } else { "" };
-    let mut table =
-        format!("{}, {placement}{bound}{kernel}, {} ms, {}\n", args.machine, args.ms, what(args));
+    let lines = if args.lines > 0 { format!(", {} lines", args.lines) } else { String::new() };
+    let mut table = format!(
+        "{}, {placement}{bound}{kernel}{lines}, {} ms, {}\n",
+        args.machine,
+        args.ms,
+        what(args)
+    );
     let mut blocks: Vec<(String, Vec<Done>)> = Vec::new();
     let each = args.threads.len() * plan.subjects.len();
     for ((label, _), results) in plan.variants.iter().zip(yielded.done.chunks(each)) {
@@ -211,6 +224,7 @@ fn shown(args: &SweepArgs, plan: &Plan, yielded: &Yield) -> Result<Report, Failu
         "interrupted": yielded.interrupted, "failed": yielded.failed,
         "settings": {
             "placement": placement, "bound": args.bound, "home": args.home, "kernel": args.kernel,
+            "lines": args.lines,
             "ms": args.ms, "warmup_ms": length.warmup.as_secs_f64() * 1e3, "seeds": args.seeds,
             "batch_ms": length.batch.as_secs_f64() * 1e3, "precision": length.precision,
         },

@@ -65,6 +65,11 @@ pub fn workload(args: &SweepArgs, machine: &Machine) -> Workload {
         Kind::CreateShared => directory(Pattern::SharedWrite),
         Kind::CreatePrivate => directory(Pattern::PrivateWrite),
         Kind::ListShared => directory(Pattern::SharedRead),
+        Kind::EpollControl | Kind::EpollWait => Workload::Epoll {
+            waits: args.workload == Kind::EpollWait,
+            inside_ns: inside_ns(100),
+            outside_ns: outside_ns(300),
+        },
         Kind::Torture => Workload::Torture {
             long_hold_ms: work.long_hold.unwrap_or(100),
             outside_ns: outside_ns(0),
@@ -97,8 +102,8 @@ pub fn workload(args: &SweepArgs, machine: &Machine) -> Workload {
 /// An option is given that the workload does not use.
 pub fn check_options(args: &SweepArgs) -> Result<(), Failure> {
     use Kind::{
-        Burst, CreatePrivate, CreateShared, Forks, Guest, ListShared, Map, Mutex, Rwlock, Stall,
-        Torture, Users,
+        Burst, CreatePrivate, CreateShared, EpollControl, EpollWait, Forks, Guest, ListShared, Map,
+        Mutex, Rwlock, Stall, Torture, Users,
     };
     let work = &args.work;
     let given: [(_, bool, &[Kind]); 13] = [
@@ -122,12 +127,14 @@ pub fn check_options(args: &SweepArgs) -> Result<(), Failure> {
                 CreateShared,
                 CreatePrivate,
                 ListShared,
+                EpollControl,
+                EpollWait,
             ],
         ),
         (
             "--inside-ns",
             work.inside_ns.is_some(),
-            &[Users, Forks, CreateShared, CreatePrivate, ListShared],
+            &[Users, Forks, CreateShared, CreatePrivate, ListShared, EpollControl, EpollWait],
         ),
         ("--every", work.every.is_some(), &[Guest, Stall, Burst]),
         ("--long-hold", work.long_hold.is_some(), &[Torture]),
@@ -172,6 +179,10 @@ pub fn options(workload: Workload) -> Option<(Kind, WorkArgs)> {
                 Pattern::PrivateWrite => Kind::CreatePrivate,
                 Pattern::SharedRead => Kind::ListShared,
             };
+            (kind, WorkArgs { inside_ns: Some(inside_ns), outside_ns: Some(outside_ns), ..none })
+        }
+        Workload::Epoll { waits, inside_ns, outside_ns } => {
+            let kind = if waits { Kind::EpollWait } else { Kind::EpollControl };
             (kind, WorkArgs { inside_ns: Some(inside_ns), outside_ns: Some(outside_ns), ..none })
         }
         Workload::Forks(turn) => {

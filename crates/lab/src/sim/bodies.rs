@@ -13,6 +13,7 @@ use lockwright_workloads::locktorture::Torture;
 use lockwright_workloads::patterns::{Burst, Did, Guest, Map, Pattern, Sections};
 use lockwright_workloads::rw_bench::{self, BenchRwLock, Mix, Percent, RwBody, RwSpec, RwThread};
 
+use super::epoll::{self, Events};
 use super::forks::{Turn, User};
 use super::held::Held;
 use super::job::Job;
@@ -88,9 +89,11 @@ pub(super) fn team<L: BenchRwLock + 'static>(job: &Job) -> Team {
             Rc::new((0..locks(job)).map(|_| CachePadded::new(Held::new())).collect());
         only = (locks.len() == 1).then(|| &raw const locks[0].lock as usize);
         let inside = Rc::new(CachePadded::new(<Sim as Platform>::Word::<u32>::new(0)));
+        let events = Rc::<Events>::default();
         let body = |number| {
             let (locks, check) = (Rc::clone(&locks), Rc::clone(&check));
-            let one = One { locks, check, inside: Rc::clone(&inside), tally: tally(number) };
+            let (inside, events) = (Rc::clone(&inside), Rc::clone(&events));
+            let one = One { locks, check, inside, events, tally: tally(number) };
             one.body(job, number)
         };
         (0..job.threads).map(body).collect()
@@ -117,6 +120,7 @@ fn roles(job: &Job) -> Vec<Role> {
         Workload::Directory { pattern, .. } if pattern != Directory::SharedRead => 0,
         Workload::Stall { .. } | Workload::Burst { .. } => 0,
         Workload::Guest { .. } => 1,
+        Workload::Epoll { waits, .. } => usize::from(waits),
         _ => job.threads,
     };
     (0..job.threads).map(|i| if i < firsts { Role::First } else { Role::Second }).collect()
@@ -160,6 +164,7 @@ struct One<L> {
     locks: Rc<Vec<CachePadded<Held<L>>>>,
     check: Rc<Check>,
     inside: Rc<CachePadded<<Sim as Platform>::Word<u32>>>,
+    events: Rc<Events>,
     tally: Tally,
 }
 
@@ -181,6 +186,10 @@ impl<L: BenchRwLock + 'static> One<L> {
                     self.page_faults(seed, faults, [fault_ns, map_ns, zap_ns]);
                 }
                 Workload::Forks(turn) => self.forks(seed, turn),
+                Workload::Epoll { waits, inside_ns, outside_ns } => {
+                    let posts = waits && number == 0;
+                    self.epoll(waits.then_some(posts), threads, inside_ns, outside_ns);
+                }
                 Workload::Directory { pattern, inside_ns, outside_ns } => {
                     let operation = Operation { pattern, inside_ns, outside_ns };
                     let own = &self.locks[number % self.locks.len()];
@@ -234,6 +243,27 @@ impl<L: BenchRwLock + 'static> One<L> {
             }
         }
         self.end(writes, 0);
+    }
+
+    /// `posts`: this thread posts events, or takes them; `None`: it adds, changes and removes.
+    fn epoll(&self, posts: Option<bool>, threads: usize, inside: u32, outside: u32) {
+        let writes = Cell::new(0);
+        let section = |then: &dyn Fn() -> bool| {
+            self.locks[0].write(|counter| {
+                count(counter, inside);
+                writes.set(writes.get() + 1);
+                then()
+            })
+        };
+        let (tally, events) = (&self.tally, &self.events);
+        match posts {
+            None => epoll::control(tally, outside, || {
+                section(&|| true);
+            }),
+            Some(true) => events.post(tally, threads - 1, outside),
+            Some(false) => events.take(tally, outside, section),
+        }
+        self.end(writes.get(), 0);
     }
 
     fn forks(self, seed: u64, turn: Turn) {

@@ -1,10 +1,12 @@
 //! A lock as the threads of a simulated run use it: without preemption where the run is one in a kernel,
-//! each wait noted.
+//! each wait noted; with the lines that it guards.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use lockwright_sim::{clock, without_preemption};
+use crossbeam_utils::CachePadded;
+use lockwright_platform::{Platform, Word};
+use lockwright_sim::{Sim, clock, without_preemption};
 use lockwright_workloads::mutex_bench::BenchMutex;
 use lockwright_workloads::rw_bench::BenchRwLock;
 
@@ -13,11 +15,14 @@ use super::window::{Role, waited};
 std::thread_local! {
     /// New locks are those of a kernel.
     static KERNEL: Cell<bool> = const { Cell::new(false) };
+    /// Lines that a new lock guards, beside its counter.
+    static LINES: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Locks of the run that follows are those of a kernel, or not.
-pub(super) fn in_kernel(kernel: bool) {
+/// Locks of the run that follows are those of a kernel, or not, and guard so many lines.
+pub(super) fn prepare(kernel: bool, lines: u32) {
     KERNEL.set(kernel);
+    LINES.set(lines);
 }
 
 /// The lock `L`; see the [module documentation](self).
@@ -25,9 +30,23 @@ pub(super) fn in_kernel(kernel: bool) {
 pub(super) struct Held<L> {
     pub lock: L,
     kernel: bool,
+    lines: Box<[CachePadded<<Sim as Platform>::Word<u64>>]>,
 }
 
 impl<L> Held<L> {
+    // Ordering: Relaxed throughout: the lock orders the lines, if it does.
+    fn read_lines(&self) {
+        for line in &self.lines {
+            line.load(Relaxed);
+        }
+    }
+
+    fn write_lines(&self) {
+        for line in &self.lines {
+            line.store(line.load(Relaxed) + 1, Relaxed);
+        }
+    }
+
     fn run<R>(&self, f: impl FnOnce() -> R) -> R {
         if self.kernel { without_preemption(f) } else { f() }
     }
@@ -41,13 +60,16 @@ fn timed<R>(role: Role, take: impl FnOnce(&dyn Fn()) -> R) -> R {
 
 impl<L: BenchRwLock> BenchRwLock for Held<L> {
     fn new() -> Self {
-        Held { lock: L::new(), kernel: KERNEL.get() }
+        let line = |_| CachePadded::new(<Sim as Platform>::Word::new(0));
+        let lines = (0..LINES.get()).map(line).collect();
+        Held { lock: L::new(), kernel: KERNEL.get(), lines }
     }
 
     fn read<T>(&self, section: impl FnOnce(&AtomicU64) -> T) -> T {
         let take = |got: &dyn Fn()| {
             self.lock.read(|counter| {
                 got();
+                self.read_lines();
                 section(counter)
             })
         };
@@ -58,6 +80,7 @@ impl<L: BenchRwLock> BenchRwLock for Held<L> {
         let take = |got: &dyn Fn()| {
             self.lock.write(|counter| {
                 got();
+                self.write_lines();
                 section(counter)
             })
         };
@@ -68,6 +91,7 @@ impl<L: BenchRwLock> BenchRwLock for Held<L> {
         let take = |got: &dyn Fn()| {
             let write = |counter: &AtomicU64| {
                 got();
+                self.write_lines();
                 write(counter);
             };
             self.lock.write_then_read(write, read);

@@ -7,7 +7,7 @@ use lockwright_sim::{Failure, Machine, Placement, Setup, run};
 use lockwright_workloads::rw_bench::BenchRwLock;
 
 use super::bodies::{Team, team};
-use super::held::in_kernel;
+use super::held::prepare;
 use super::sample::{SimSample, sample};
 use super::window::{Length, close, open};
 use super::workload::Workload;
@@ -27,6 +27,9 @@ pub struct Job {
     pub workload: Workload,
     /// From the attempt to take a lock to its release they are not preempted, as in a kernel.
     pub kernel: bool,
+    /// Lines that each lock guards, beside its counter: a writer's section begins by changing them, a reader's by
+    /// reading them.
+    pub lines: u32,
     /// How many they are.
     pub threads: usize,
     /// For how long.
@@ -50,7 +53,7 @@ const PATIENCE: u64 = 1 << 25;
 pub fn simulate<L: BenchRwLock + 'static, const ONE_LINE: bool>(
     job: &Job,
 ) -> Result<SimSample, Failure> {
-    in_kernel(job.kernel);
+    prepare(job.kernel, job.lines);
     open(job.length);
     let Team { threads, tallies, check, only } = team::<L>(job);
     let setup = Setup {

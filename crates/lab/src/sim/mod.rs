@@ -3,6 +3,7 @@
 
 pub mod batch;
 mod bodies;
+mod epoll;
 pub mod estimate;
 pub mod forks;
 mod held;

@@ -93,6 +93,9 @@ fn setting(variant: &str, job: &Job) -> Params {
     if let Some(home) = job.home {
         all.insert("home".to_owned(), home.into());
     }
+    if job.lines > 0 {
+        all.insert("lines".to_owned(), job.lines.into());
+    }
     let workload = serde_json::to_value(job.workload).unwrap_or_default();
     for (name, value) in workload.as_object().into_iter().flatten() {
         let param: Param = match value {

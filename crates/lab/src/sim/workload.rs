@@ -54,6 +54,15 @@ pub enum Workload {
         /// Nanoseconds outside, on average.
         outside_ns: u32,
     },
+    /// Threads that share one set of event counters; see `epoll`.
+    Epoll {
+        /// All but the first take events, which that one posts; else all add, change and remove.
+        waits: bool,
+        /// Nanoseconds inside.
+        inside_ns: u32,
+        /// Nanoseconds outside.
+        outside_ns: u32,
+    },
     /// Users that work and fork (locks of writers); see `forks`.
     Forks(Turn),
     /// A guest among hogs, as of `bench patterns`; of as many threads as the run has.
@@ -111,6 +120,7 @@ impl Workload {
     pub fn roles(&self) -> [&'static str; 2] {
         match self {
             Workload::Guest { .. } => ["guest", "hogs"],
+            Workload::Epoll { .. } => ["posts", "sections"],
             _ => ["reads", "writes"],
         }
     }
@@ -125,6 +135,14 @@ impl Workload {
             Workload::PageFault { .. } => true,
             Workload::Directory { pattern, .. } => pattern == Pattern::SharedRead,
             _ => false,
+        }
+    }
+
+    /// Threads that it takes at least.
+    pub fn least(&self) -> usize {
+        match self {
+            Workload::Burst { .. } | Workload::Epoll { waits: true, .. } => 2,
+            _ => 1,
         }
     }
 

@@ -153,6 +153,8 @@ pub(super) fn verdicts(name: &str, cells: &[Cell]) -> Vec<Verdict> {
         ("rwsem-skylake-page-fault1", page_faults),
         ("osq-epyc7551-locktorture", locktorture),
         ("osq-fxmark-64", fxmark),
+        ("osq-perf-bench-epoll", epoll),
+        ("osq-unixbench", file_copy),
         ("lkp-mutex-vs-rwsem", lkp),
     ];
     if let Some((_, claim)) = claims.iter().find(|(table, _)| *table == name) {
@@ -291,11 +293,43 @@ fn locktorture(judge: &mut Judge) {
 }
 
 fn fxmark(judge: &mut Judge) {
-    let shared = judge.cell("64 cores, DWOM", "to one core's");
+    let shared = judge.cell("DWOM", "to one core's");
     judge.changes(
         "64 cores that overwrite one file do a third of what one does on its own file",
         &[shared],
     );
+    let gain = |judge: &Judge, item: &str| judge.cell(item, "after/before");
+    let overwrite = [gain(judge, "DWOM")];
+    judge.changes("switching by domain triples it", &overwrite);
+    let directory = ["MWCM", "MWUM", "MWRM"].map(|item| gain(judge, item));
+    judge.changes(
+        "making, removing and moving entries of one directory gain a half and more",
+        &directory,
+    );
+    let private = [gain(judge, "DWOL")];
+    judge.changes("overwriting private files gains nothing", &private);
+}
+
+fn epoll(judge: &mut Judge) {
+    let of = |judge: &Judge, item: &str| -> Vec<Pair> {
+        let machines = ["KH40000-32", "EPYC7551-64"];
+        machines.iter().map(|name| judge.cell(&format!("{name}, {item}"), "after/before")).collect()
+    };
+    let add = of(judge, "ADD");
+    judge.changes("adding event counters to one set gains 2.5 to 4 times", &add);
+    let wait = of(judge, "WAIT");
+    judge.changes("and waiting for events of one set a half and more", &wait);
+}
+
+fn file_copy(judge: &mut Judge) {
+    for (machine, claim) in [
+        ("KH40000", "64 file copies gain 1.8 to 2.6 times on KH-40000"),
+        ("EPYC", "and on EPYC 7551"),
+    ] {
+        let row = |size| format!("File Copy {size}, {machine}");
+        let gains = [256, 1024, 4096].map(|size| judge.cell(&row(size), "after/before"));
+        judge.changes(claim, &gains);
+    }
 }
 
 fn lkp(judge: &mut Judge) {

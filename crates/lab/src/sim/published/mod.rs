@@ -1,6 +1,7 @@
 //! Published results beside simulated ones: value, ratio, error, rank, and a verdict per claim.
 
 mod aim7;
+mod by_domain;
 pub mod choices;
 pub mod claims;
 mod settle;

@@ -22,6 +22,8 @@ pub(super) enum Metric {
     Torture,
     /// Rate as a ratio to that of the row's first column.
     Ratio,
+    /// The same of the mean writer.
+    RatioOfWriters,
     /// Voluntary switches per operation as a ratio to those of the row's first column.
     Switches,
     /// Percentage of the processor time that went into slow acquisitions.
@@ -44,6 +46,9 @@ impl Metric {
                 Known { value: 60.0 / (1.0 / (rate.value * 1e3) + long), ..rate }
             }
             Metric::Ratio => runs.figure(|batch| batch.kops).over(first.figure(|batch| batch.kops)),
+            Metric::RatioOfWriters => {
+                runs.figure(|batch| batch.of_role[1]).over(first.figure(|batch| batch.of_role[1]))
+            }
             Metric::Slow => runs.figure(|batch| batch.slow),
             Metric::Switches => {
                 runs.figure(|batch| batch.switches).over(first.figure(|batch| batch.switches))

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use lockwright_sim::{Machine, Placement};
-use lockwright_workloads::directory::Pattern;
 use lockwright_workloads::rw_bench::Mix;
 
 use super::super::batch::Task;
@@ -12,9 +11,9 @@ use super::super::job::Job;
 use super::super::subjects::{SimSubject, subject};
 use super::super::window::Length;
 use super::super::workload::Workload;
-use super::aim7;
 use super::settle::{Effort, length};
 use super::sheet::{FITTED, Metric, Point, Rows, Sheet};
+use super::{aim7, by_domain};
 
 /// A published table.
 pub(super) struct Source {
@@ -37,7 +36,7 @@ fn lock(name: &str) -> &'static SimSubject {
 type Where = (Placement, bool);
 
 /// A CPU for each, in the order of their numbers.
-const BOUND: Where = (Placement::Numbered, true);
+pub(super) const BOUND: Where = (Placement::Numbered, true);
 
 pub(super) fn task(
     lock_name: &str,
@@ -54,6 +53,7 @@ pub(super) fn task(
         home: None,
         workload,
         kernel: true,
+        lines: 0,
         threads,
         length,
         seed: 0,
@@ -79,7 +79,7 @@ fn halves(load: u32, mix: Mix) -> Workload {
 }
 
 /// Batches in which a hand-off after 4 ms happens several times.
-fn micro(effort: Effort) -> Length {
+pub(super) fn micro(effort: Effort) -> Length {
     length(Duration::from_millis(25), TOOK, effort)
 }
 
@@ -217,30 +217,6 @@ fn torture(rows: &Rows, effort: Effort) -> Sheet {
     sheet
 }
 
-/// FxMark's overwriting of one file by all: what an operation takes alone follows from the row in
-/// which each has its own.
-fn fxmark(rows: &Rows, effort: Effort) -> Sheet {
-    let before = |item: &str| {
-        let row = (0..rows.rows.len()).find(|&row| rows.text(row, "item") == item);
-        row.and_then(|row| rows.number(row, "before_64")).expect("a row of the table")
-    };
-    let alone = 64e9 / before("DWOL");
-    let inside_ns = (alone * 0.8) as u32;
-    let outside_ns = alone as u32 - inside_ns;
-    let workload = Workload::Directory { pattern: Pattern::SharedWrite, inside_ns, outside_ns };
-    let epyc = machine("epyc-7551-2s");
-    let mut sheet = Sheet::default();
-    let run = sheet.run(task("v5.11", &epyc, BOUND, workload, 64, micro(effort)), TOOK);
-    let (dwom, one) = (before("DWOM") / 1e3, 1e6 / alone);
-    let shares =
-        [("before_64", dwom, Metric::Kops), ("to one core's", dwom / one, Metric::KopsOver(one))];
-    for (column, published, metric) in shares {
-        let (row, first, aside) = ("64 cores, DWOM".to_owned(), run, None);
-        sheet.points.push(Point { row, column, published, metric, run, first, aside });
-    }
-    sheet
-}
-
 fn lkp(rows: &Rows, effort: Effort) -> Sheet {
     let mut machine = machine("westmere-ex-8s").restricted(2, 1);
     if let Some(cores) = machine.number_mut("topology.cores") {
@@ -344,10 +320,27 @@ pub(super) static TABLES: &[Source] = &[
     Source {
         name: "osq-fxmark-64",
         csv: csv!("osq-fxmark-64"),
-        about: "epyc-7551-2s, all write to one file, v5.11; an operation alone takes what it takes in the \
-                row of private files (0.74 us), four fifths of it under the lock (assumed); kops/s; the \
-                stock queue only",
-        sheet: fxmark,
+        about: "epyc-7551-2s, v5.11, all write to one file, or make, move and remove entries of one directory; an \
+                overwriting takes what it takes in the row of private files (0.74 us), four fifths of it under the \
+                lock (assumed), other operations what a turn took after the change, less 0.1 us (fitted), and \
+                as long outside; a lock guards two lines (assumed); ratios are compared, and kops/s",
+        sheet: by_domain::fxmark,
+    },
+    Source {
+        name: "osq-perf-bench-epoll",
+        csv: csv!("osq-perf-bench-epoll"),
+        about: "kh40000-2s (32 threads) and epyc-7551-2s (64), mutex-kernel; a section of the set's mutex takes \
+                50 ns where counters are added, changed and removed, 500 ns where an event is taken, and changes two \
+                lines; 300 ns outside (all assumed)",
+        sheet: by_domain::epoll,
+    },
+    Source {
+        name: "osq-unixbench",
+        csv: csv!("osq-unixbench"),
+        about: "64 copies of a file copy on kh40000-2s and epyc-7551-2s, v5.11; one lock of all, held for writing \
+                for what a turn took after the change, less 0.1 us (fitted), and as long outside; it guards two \
+                lines (assumed); the other rows are not modelled",
+        sheet: by_domain::file_copy,
     },
     Source {
         name: "lkp-mutex-vs-rwsem",
@@ -362,8 +355,6 @@ pub(super) static TABLES: &[Source] = &[
 /// The tables that are not, and why.
 pub(super) static LEFT_OUT: &[(&str, &str)] = &[
     ("mutex-aim7-workloads", "the mixes of file-system jobs are not modelled"),
-    ("osq-perf-bench-epoll", "the NUMA-aware queue is not built yet"),
-    ("osq-unixbench", "the NUMA-aware queue is not built yet"),
     ("rwsem-boot-events", "booting and building a kernel are not modelled"),
     ("rwsem-ivybridge-ex-events", "counts of a run of unknown length"),
     ("rwsem-spin-loop-cost", "an input: the machines' core.poll"),
