@@ -130,6 +130,25 @@ fn guarded_lines_are_fetched() {
     assert!(four < 0.8 * none, "{none} -> {four}");
 }
 
+/// Readers that are hogs, or one that is a guest.
+#[test]
+fn guests_and_hogs_read_if_asked_to() {
+    for who in ["writer-among-readers", "reader-among-writers"] {
+        let value = json(&["--workload", "guest", "--guest", who, "--ms", "10"]);
+        let results = value["variants"][0]["results"].as_array().unwrap();
+        assert_eq!(results[0]["lock"], "v5.2", "reader-writer locks by default");
+        for result in results {
+            let sample = &result["samples"][0];
+            let done = ["readers", "writers"].map(|role| sample[role]["mean"].as_f64().unwrap());
+            assert!(
+                done[0] >= 1.0 && done[1] > 10.0 * done[0],
+                "{who}, {}: {done:?}",
+                result["lock"]
+            );
+        }
+    }
+}
+
 /// Events are posted by one thread and taken by the others, none twice.
 #[test]
 fn events_are_taken_as_they_are_posted() {
@@ -169,6 +188,9 @@ fn wrong_arguments_are_refused() {
     refused(&mut sweep(&["--set", "topology.sokets=4"]), "there is no number 'topology.sokets'");
     refused(&mut sweep(&["--set", "latency.far=1"]), "--set: ");
     refused(&mut sweep(&["--workload", "burst", "--threads", "1"]), "at least 2");
+    refused(&mut sweep(&["--guest", "reader-among-writers"]), "--guest is for --workload guest");
+    let reads = ["--workload", "guest", "--guest", "writer-among-readers", "--policy", "mutex"];
+    refused(&mut sweep(&reads), "unknown lock 'mutex' for this workload");
     refused(&mut sweep(&["--blocks", "--dedicated"]), "cannot be used with");
     refused(&mut sweep(&["--home", "8"]), "--home 8: ivybridge-ex-8s has 8 nodes, counted from 0");
     refused(&mut sweep(&["--threads", "20001"]), "at most 20000");

@@ -209,6 +209,10 @@ pub struct WorkArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000_000))]
     pub every: Option<u32>,
 
+    /// What the guest does, and the hogs, of guest [default: writer-among-writers]
+    #[arg(long, value_name = "WHO")]
+    pub guest: Option<GuestIs>,
+
     /// Milliseconds: the rare long holds of torture last five times this, and are as much rarer; 0: there
     /// are none [default: 100]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(0..=800))]
@@ -336,6 +340,17 @@ pub enum Kind {
     Map,
     /// All threads want the lock at once, then nobody does
     Burst,
+}
+
+/// What a guest does, and the hogs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum GuestIs {
+    /// All write
+    WriterAmongWriters,
+    /// The guest writes, hogs read
+    WriterAmongReaders,
+    /// The guest reads, hogs write
+    ReaderAmongWriters,
 }
 
 /// Where threads begin.

@@ -110,16 +110,17 @@ fn subjects(args: &SweepArgs, workload: &Workload) -> Result<Vec<&'static SimSub
         Lock::Readers => all_read,
     };
     let fitting = || SUBJECTS.iter().filter(fits);
-    let mutexes = matches!(
-        args.workload,
-        Kind::Mutex
-            | Kind::Torture
-            | Kind::Guest
-            | Kind::Stall
-            | Kind::Burst
-            | Kind::EpollControl
-            | Kind::EpollWait
-    );
+    let mutexes = !workload.reads()
+        && matches!(
+            args.workload,
+            Kind::Mutex
+                | Kind::Torture
+                | Kind::Guest
+                | Kind::Stall
+                | Kind::Burst
+                | Kind::EpollControl
+                | Kind::EpollWait
+        );
     let defaults: &[&str] = match mutexes {
         true => &["mutex", "mutex-kernel", "peer-*"],
         false => &["v5.2", "v5.3", "v5.11", "default"],

@@ -8,7 +8,7 @@ use lockwright_sim::Machine;
 use lockwright_workloads::directory::Pattern;
 use lockwright_workloads::rw_bench::Mix;
 
-use super::args::{Kind, SweepArgs, WorkArgs};
+use super::args::{GuestIs, Kind, SweepArgs, WorkArgs};
 use crate::failure::Failure;
 
 /// Nanoseconds outside of each section, unless others are given: so that the lock is not a hog's who never
@@ -77,8 +77,8 @@ pub fn workload(args: &SweepArgs, machine: &Machine) -> Workload {
         Kind::Guest => Workload::Guest {
             every_ns: u64::from(work.every.unwrap_or(2_000)) * 1_000,
             load,
-            hogs_write: true,
-            guest_writes: true,
+            hogs_write: work.guest != Some(GuestIs::WriterAmongReaders),
+            guest_writes: work.guest != Some(GuestIs::ReaderAmongWriters),
         },
         Kind::Stall => Workload::Stall {
             load,
@@ -106,7 +106,7 @@ pub fn check_options(args: &SweepArgs) -> Result<(), Failure> {
         Mutex, Rwlock, Stall, Torture, Users,
     };
     let work = &args.work;
-    let given: [(_, bool, &[Kind]); 13] = [
+    let given: [(_, bool, &[Kind]); 14] = [
         ("--readers", work.readers.is_some(), &[Rwlock, Map]),
         ("--dedicated", args.mix.dedicated, &[Rwlock]),
         ("--blocks", args.mix.blocks.is_some(), &[Rwlock]),
@@ -137,6 +137,7 @@ pub fn check_options(args: &SweepArgs) -> Result<(), Failure> {
             &[Users, Forks, CreateShared, CreatePrivate, ListShared, EpollControl, EpollWait],
         ),
         ("--every", work.every.is_some(), &[Guest, Stall, Burst]),
+        ("--guest", work.guest.is_some(), &[Guest]),
         ("--long-hold", work.long_hold.is_some(), &[Torture]),
         ("--shards", work.shards.is_some(), &[Users, Forks, Map]),
         ("--sections", work.sections.is_some(), &[Users, Forks]),
