@@ -232,3 +232,51 @@ fn without_room_for_statistics_it_is_one_line_and_nothing_is_left_behind() {
     let folder = runtime.path().join("lockwright");
     assert_eq!(files(&folder), [""; 0]);
 }
+
+/// Runs a script of a shell in a mount namespace of its own; `$1` is a folder, `$2` lockwright, `$3` the program.
+fn in_a_namespace(script: &str, folder: &Path) -> std::process::Output {
+    let lockwright = assert_cmd::cargo::cargo_bin("lockwright");
+    Command::new("unshare")
+        .args(["--mount", "sh", "-ec", script, "sh"])
+        .args([folder.as_os_str(), lockwright.as_os_str(), hot().as_ref()])
+        .env("LOCKWRIGHT_PRELOAD", interposer())
+        .env("XDG_RUNTIME_DIR", folder)
+        .env("TMPDIR", folder)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn where_the_system_has_less_the_command_runs_all_the_same() {
+    let root = nix::unistd::geteuid().is_root();
+    let may = root && in_a_namespace("mount -t tmpfs none $1", Path::new("/mnt")).status.success();
+    if !may {
+        println!(
+            "SKIPPED where_the_system_has_less_the_command_runs_all_the_same: only root may mount"
+        );
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let run = |script: &str| {
+        let output = in_a_namespace(script, folder.path());
+        let err = String::from_utf8(output.stderr.clone()).unwrap();
+        assert!(output.status.success(), "{script}: {err}");
+        assert!(stdout(&output).starts_with("done\n"), "{script}: {output:?}");
+        (stdout(&output), err)
+    };
+    // A full disk everywhere: a line, and nothing is left behind.
+    let full = "for at in /dev/shm $1; do mount -t tmpfs -o size=64k none $at; done
+        $2 stat -- $3; find /dev/shm $1 -name 'run-*'";
+    let (out, err) = run(full);
+    assert!(one_line(&err) && err.contains("No space left"), "{err}");
+    assert_eq!(out, "done\n");
+    // No place in memory: another is taken.
+    let (_, err) = run("mount -t tmpfs -o ro none /dev/shm; unset XDG_RUNTIME_DIR; $2 stat -- $3");
+    assert!(err.contains("hottest"), "{err}");
+    // No /proc: names are missing, and the files of who lives are not taken for those of the dead.
+    let other =
+        "mkdir -m 700 $1/lockwright; touch $1/lockwright/1-0123456789abcdef; umount -l /proc";
+    let (out, err) = run(&format!("{other}; $2 stat -- $3; $2 run -- $3; ls $1/lockwright"));
+    assert_eq!(out, "done\ndone\n1-0123456789abcdef\n", "{err}");
+    assert!(err.contains("mutex"), "{err}");
+}
