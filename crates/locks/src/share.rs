@@ -2,14 +2,13 @@
 //!
 //! A thread that the lock was taken from is a *hog* of that lock for a while: of a mutex, at the end of a
 //! slice, until the others that waited can have used it as long; of a reader-writer lock, where a waiter
-//! forbade stealing, for as long as a waiter waits before it does so, if it had used the lock for more than a moment
-//! or more than a [part](PART) of the time since it asked. Every other thread is a *guest*: it
+//! forbade stealing, for as long as a waiter waits before it does so. Every other thread is a *guest*: it
 //! need not wait for the end of a slice, nor behind hogs. One whose slice a guest interrupts has *lent* the
 //! rest. After scheduler-cooperative locks (Patel et al., EuroSys 2020), which ban a thread for as long as
 //! the others need; here it only queues.
 //!
-//! *Approximates*: a thread remembers three locks at most, and how long it waited for the latest only, and takes a
-//! lock for another whose address was its; any of it costs a place in the queue, or gives one. *Checked by* the tests below.
+//! *Approximates*: a thread remembers four locks at most, and takes a lock for another whose address
+//! was its; either costs a place in the queue, or gives one. *Checked by* the tests below.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -32,64 +31,11 @@ pub enum Standing {
 /// A lock's address, and until when the thread is a hog of it.
 type Note<P> = (&'static <P as Platform>::Word<u64>, &'static <P as Platform>::Word<u64>);
 
-/// Notes of a thread; the last pair is of its latest stay.
-const SHARES: usize = NOTES / 2 - 1;
-
-/// Who uses a lock for one part in so many of the time since it asked for it takes nothing from anybody.
-const PART: u64 = 8;
-
-/// Bits of a stay that are its beginning; above is how long it was waited for, in units of 2^[`UNIT`] ticks.
-const BEGINNING: u32 = 40;
-const UNIT: u32 = 8;
-
 /// What the calling thread remembers. Callers pass their own record.
 fn notes<P: Platform>(record: &'static ThreadRecord<P>) -> impl Iterator<Item = Note<P>> {
     // SAFETY: callers pass their own record (1).
     let notes = unsafe { record.notes() };
-    (0..SHARES).map(move |i| (&notes[2 * i], &notes[2 * i + 1]))
-}
-
-/// The calling thread has waited so long for the lock at `address` and has it at `now`.
-pub fn begin_stay<P: Platform>(
-    record: &'static ThreadRecord<P>,
-    address: usize,
-    waited: u64,
-    now: u64,
-) {
-    // SAFETY: callers pass their own record (1).
-    let notes = unsafe { record.notes() };
-    let waited = (waited >> UNIT).min(u64::MAX >> BEGINNING);
-    let beginning = now & ((1 << BEGINNING) - 1);
-    // Ordering: Relaxed, owner-only (the thread's own words) (block)
-    notes[2 * SHARES].store(address as u64, Relaxed);
-    notes[2 * SHARES + 1].store(waited << BEGINNING | beginning, Relaxed);
-}
-
-/// How long the calling thread has used the lock at `address` by `now`, and how long it had waited for it; `None`
-/// if it did not wait, or has waited for another since.
-pub fn stay<P: Platform>(
-    record: &'static ThreadRecord<P>,
-    address: usize,
-    now: u64,
-) -> Option<(u64, u64)> {
-    // SAFETY: callers pass their own record (1).
-    let notes = unsafe { record.notes() };
-    // Ordering: Relaxed, owner-only (the thread's own words) (block)
-    if notes[2 * SHARES].load(Relaxed) != address as u64 {
-        return None;
-    }
-    let stay = notes[2 * SHARES + 1].load(Relaxed);
-    let used = now.wrapping_sub(stay) & ((1 << BEGINNING) - 1);
-    Some((used, (stay >> BEGINNING) << UNIT))
-}
-
-/// For how long a thread is a hog that has used a lock for `used` after it had waited: not at all after no more
-/// than its part, and always the longest after more than a moment.
-pub fn ban(used: u64, waited: u64, moment: u64, longest: u64) -> u64 {
-    if used >= moment {
-        return longest;
-    }
-    (used * (PART - 1)).saturating_sub(waited).min(longest)
+    (0..NOTES / 2).map(move |i| (&notes[2 * i], &notes[2 * i + 1]))
 }
 
 /// The pair for the lock at `address`, if the thread remembers it. Where locks lie decides nothing else, so that
@@ -135,20 +81,6 @@ pub fn note<P: Platform>(
     until.store(until_then, Relaxed);
 }
 
-/// The calling thread is a hog of the lock at `address` for so much longer than it is one already.
-pub fn extend<P: Platform>(
-    record: &'static ThreadRecord<P>,
-    address: usize,
-    now: u64,
-    by: u64,
-    longest: u64,
-) {
-    // Ordering: Relaxed, owner-only (the thread's own words)
-    let noted = find(record, address).map(|(_, until)| until.load(Relaxed));
-    let until = noted.filter(|&until| is_before(now, until, longest)).unwrap_or(now);
-    note(record, address, until.saturating_add(by), false);
-}
-
 /// For how long a thread is a hog that has used the lock for `used` while so many waited: until they can
 /// have used it as long, within limits.
 pub fn share(used: u64, waiters: u32, least: u64, most: u64) -> u64 {
@@ -174,39 +106,6 @@ mod tests {
         assert_eq!(share(100, 0, 20, 5_000), 100);
         assert_eq!(share(1, 1, 20, 5_000), 20);
         assert_eq!(share(u64::MAX, 9, 20, 5_000), 5_000);
-    }
-
-    #[test]
-    fn who_waits_long_for_a_moment_is_no_hog() {
-        assert_eq!(ban(1, 4_000, 100, 1_000), 0);
-        assert_eq!(ban(10, 5, 100, 1_000), 65);
-        assert_eq!(ban(99, 0, 100, 500), 500);
-        assert_eq!(ban(100, u64::MAX, 100, 1_000), 1_000, "more than a moment");
-    }
-
-    #[test]
-    fn times_as_a_hog_add_up_until_they_are_over() {
-        let me = Native::enter().unwrap();
-        let standing = |now| standing::<Native>(me.record(), 0x2000, now, 1_000);
-        let extend = |now| extend::<Native>(me.record(), 0x2000, now, 100, 1_000);
-        extend(5);
-        extend(50);
-        assert_eq!([standing(204), standing(205)], [Standing::Hog, Standing::Guest]);
-        extend(300);
-        assert_eq!([standing(399), standing(400)], [Standing::Hog, Standing::Guest]);
-    }
-
-    #[test]
-    fn a_thread_remembers_its_latest_stay() {
-        let me = Native::enter().unwrap();
-        assert_eq!(stay::<Native>(me.record(), 0x1000, 5), None);
-        begin_stay::<Native>(me.record(), 0x1000, 512, 1 << 41 | 7);
-        assert_eq!(stay::<Native>(me.record(), 0x1000, 1 << 41 | 107), Some((100, 512)));
-        assert_eq!(stay::<Native>(me.record(), 0x1008, 1 << 41 | 107), None, "another lock");
-        // Times that come round, and waits that are too long for their bits.
-        begin_stay::<Native>(me.record(), 0x1000, u64::MAX, u64::MAX - 9);
-        let (used, waited) = stay::<Native>(me.record(), 0x1000, 90).unwrap();
-        assert_eq!((used, waited), (100, (u64::MAX >> BEGINNING) << UNIT));
     }
 
     #[test]

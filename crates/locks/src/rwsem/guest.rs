@@ -24,49 +24,26 @@ use crate::share::{self, Standing};
 const GUESTS: u32 = 8;
 
 impl<P: Platform, W: Policy> RawRwLock<P, W> {
-    /// Whether the calling thread has not waited for this lock lately, or once only.
+    /// Whether the calling thread has not waited for this lock lately.
     pub(super) fn is_guest(&self) -> bool {
-        Self::S.user.guest_ns != NEVER
+        let longest = Self::S.user.guest_ns;
+        longest != NEVER
             && P::my_record().is_none_or(|record| {
-                let once = P::ticks().saturating_add(P::ticks_of(Self::S.user.guest_ns));
-                share::standing(record, self.address(), once, Self::longest()) == Standing::Guest
+                let (now, longest) =
+                    (P::ticks(), P::ticks_of(longest.max(Self::S.admission.handoff_ns)));
+                share::standing(record, self.address(), now, longest) == Standing::Guest
             })
     }
 
-    /// For how long a thread is none at most, in ticks.
-    fn longest() -> u64 {
-        P::ticks_of(Self::S.user.guest_ns.saturating_mul(2).max(Self::S.admission.handoff_ns))
-    }
-
-    /// Runs the slow path of an acquisition, and notes how long it took.
-    pub(super) fn timed(&self, acquire: impl FnOnce() -> bool) -> bool {
-        if Self::S.user.guest_ns == NEVER {
-            return acquire();
-        }
-        let asked = P::ticks();
-        let got = acquire();
-        if got && let Some(record) = P::my_record() {
-            let now = P::ticks();
-            share::begin_stay(record, self.address(), now.wrapping_sub(asked), now);
-        }
-        got
-    }
-
     /// The calling thread's section ends, and the lock was this then. If stealing is forbidden, its stay is over:
-    /// it waits as long as anybody then, if it has used more than its part.
+    /// it waits as long as anybody then.
     pub(super) fn end_stay(&self, now: u64) {
         if Self::S.user.guest_ns != NEVER
             && now & HANDOFF != 0
             && let Some(record) = P::my_record()
         {
-            let (now, longest) = (P::ticks(), P::ticks_of(Self::S.admission.handoff_ns));
-            let moment = P::ticks_of(Self::S.user.guest_ns);
-            let ban = share::stay(record, self.address(), now)
-                .map_or(longest, |(used, waited)| share::ban(used, waited, moment, longest));
-            if ban > 0 {
-                // After that it may come once more.
-                share::note(record, self.address(), now.saturating_add(ban + moment), false);
-            }
+            let until = P::ticks().saturating_add(P::ticks_of(Self::S.admission.handoff_ns));
+            share::note(record, self.address(), until, false);
         }
     }
 
@@ -82,13 +59,8 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         if !guest || (other.is_some() && !Self::has_room(held)) {
             return held.push_back(me.slot(), state::WAITING);
         }
-        share::extend(
-            me.record(),
-            self.address(),
-            P::ticks(),
-            P::ticks_of(Self::S.user.guest_ns),
-            Self::longest(),
-        );
+        let until = P::ticks().saturating_add(P::ticks_of(Self::S.user.guest_ns));
+        share::note(me.record(), self.address(), until, false);
         match other {
             Some(first) if held.first() == other && self.keeps_its_place(first) => {
                 held.count_as_guest(first);
@@ -149,7 +121,8 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     #[cfg(loom)]
     pub fn use_up(&self) {
         let me = P::enter().expect("a slot");
-        let until = P::ticks().saturating_add(Self::longest());
+        let longest = Self::S.user.guest_ns.max(Self::S.admission.handoff_ns);
+        let until = P::ticks().saturating_add(P::ticks_of(longest));
         share::note(me.record(), self.address(), until, false);
     }
 }

@@ -15,10 +15,6 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// `counted`: the caller is in the count, which was this then.
     #[cold]
     pub(super) fn read_slow(&self, counted: Option<u64>, deadline: Option<u64>) -> bool {
-        self.timed(|| self.steal_or_queue(counted, deadline))
-    }
-
-    fn steal_or_queue(&self, counted: Option<u64>, deadline: Option<u64>) -> bool {
         inc::<P>(Event::RwsemReadSlow);
         let now = match counted {
             Some(now) => now,

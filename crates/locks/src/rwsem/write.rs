@@ -17,10 +17,6 @@ const DOUBLINGS: u32 = 2;
 impl<P: Platform, W: Policy> RawRwLock<P, W> {
     #[cold]
     pub(super) fn write_slow(&self, deadline: Option<u64>) -> bool {
-        self.timed(|| self.spin_or_queue(deadline))
-    }
-
-    fn spin_or_queue(&self, deadline: Option<u64>) -> bool {
         inc::<P>(Event::RwsemWriteSlow);
         let guest = self.is_guest();
         if Self::S.user.eager_polls > 0 && self.poll_eagerly(Self::try_write_unqueued, false, guest)
