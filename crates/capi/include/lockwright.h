@@ -285,7 +285,7 @@ bool lw_mutex_is_locked(const lw_mutex_t *mutex);
 
 /*
  Changes the settings of all locks of the process, at any time. EINVAL: a setting is out of its
- range. ENOTSUP: the CPUs that the process may use are one domain, or too many, or nobody knows their domains.
+ range. ENOTSUP: the CPUs that the process may use are one domain, or nobody knows their domains.
  Nothing changes then.
  */
 int lw_numa_set(const lw_numa_t *settings);

@@ -33,7 +33,7 @@ pub struct lw_numa_t {
 const _: () = assert!(size_of::<lw_numa_t>() == 24);
 
 /// Changes the settings of all locks of the process, at any time. EINVAL: a setting is out of its
-/// range. ENOTSUP: the CPUs that the process may use are one domain, or too many, or nobody knows their domains.
+/// range. ENOTSUP: the CPUs that the process may use are one domain, or nobody knows their domains.
 /// Nothing changes then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lw_numa_set(settings: *const lw_numa_t) -> c_int {

@@ -88,6 +88,16 @@ pub fn interrupted_with(file: &Path, arguments: &[&str]) -> Output {
     output
 }
 
+/// The same of a benchmark of 100,000 rounds: the result has those that had ended, and says so.
+pub fn interrupted_rounds(file: &Path, arguments: &[&str]) {
+    let output = interrupted_with(file, arguments);
+    assert!(stdout(&output).contains("INTERRUPTED"));
+    let json: serde_json::Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    assert_eq!(json["complete"], false);
+    let rounds = json["figures"][0]["rounds"].as_u64().unwrap();
+    assert!((1..100_000).contains(&rounds));
+}
+
 fn interrupted_when(arguments: &[&str], ready: impl Fn(Duration) -> bool) -> Output {
     let start = Instant::now();
     let child = std::process::Command::new(cargo_bin("lockwright"))
