@@ -2,7 +2,9 @@
 //!
 //! A thread that the lock was taken from is a *hog* of that lock for a while: of a mutex, at the end of a
 //! slice, until the others that waited can have used it as long; of a reader-writer lock, where a waiter
-//! forbade stealing, for as long as a waiter waits before it does so. Every other thread is a *guest*: it
+//! forbade stealing, for as long as a waiter waits before it does so. Of a reader-writer lock each visit that had to
+//! wait [adds](extend) to that while, and it does not [run out](postpone) in the queue: so who comes again and again is
+//! a hog however long it waits in between. Every other thread is a *guest*: it
 //! need not wait for the end of a slice, nor behind hogs. One whose slice a guest interrupts has *lent* the
 //! rest. After scheduler-cooperative locks (Patel et al., EuroSys 2020), which ban a thread for as long as
 //! the others need; here it only queues.
@@ -10,6 +12,7 @@
 //! *Approximates*: a thread remembers four locks at most, and takes a lock for another whose address
 //! was its; either costs a place in the queue, or gives one. *Checked by* the tests below.
 
+use core::ops::Range;
 use core::sync::atomic::Ordering::Relaxed;
 
 use lockwright_platform::{NOTES, Platform, ThreadRecord, Word};
@@ -81,6 +84,38 @@ pub fn note<P: Platform>(
     until.store(until_then, Relaxed);
 }
 
+/// The calling thread is a hog of the lock at `address` for `by` longer than it is one at `now`; for how long it was.
+pub fn extend<P: Platform>(
+    record: &'static ThreadRecord<P>,
+    address: usize,
+    now: u64,
+    by: u64,
+    longest: u64,
+) -> u64 {
+    // Ordering: Relaxed, owner-only (the thread's own words)
+    let noted = find(record, address).map_or(now, |(_, until)| until.load(Relaxed));
+    let left = noted.wrapping_sub(now);
+    let left = if left <= longest { left } else { 0 };
+    note(record, address, now.wrapping_add((left + by).min(longest)), false);
+    left
+}
+
+/// The calling thread, a hog of the lock at `address` when a wait for it began, is one as long after that.
+pub fn postpone<P: Platform>(
+    record: &'static ThreadRecord<P>,
+    address: usize,
+    wait: Range<u64>,
+    longest: u64,
+) {
+    if let Some((_, until)) = find(record, address) {
+        // Ordering: Relaxed, owner-only (the thread's own words) (block)
+        let left = until.load(Relaxed).wrapping_sub(wait.start);
+        if left <= longest {
+            until.store(wait.end.wrapping_add(left), Relaxed);
+        }
+    }
+}
+
 /// For how long a thread is a hog that has used the lock for `used` while so many waited: until they can
 /// have used it as long, within limits.
 pub fn share(used: u64, waiters: u32, least: u64, most: u64) -> u64 {
@@ -113,6 +148,21 @@ mod tests {
         assert!(is_before(10, 11, 100) && !is_before(11, 11, 100) && !is_before(12, 11, 100));
         assert!(!is_before(10, 1_000, 100), "a counter that has gone backwards");
         assert!(is_before(u64::MAX - 1, 5, 100), "a counter that comes round");
+    }
+
+    #[test]
+    fn times_as_a_hog_add_up_until_they_are_over() {
+        let me = Native::enter().unwrap();
+        let standing = |now| standing::<Native>(me.record(), 0x2000, now, 1_000);
+        let extend = |now| extend::<Native>(me.record(), 0x2000, now, 100, 350);
+        assert_eq!(extend(5), 0);
+        assert_eq!(extend(50), 55);
+        assert_eq!([standing(204), standing(205)], [Standing::Hog, Standing::Guest]);
+        postpone::<Native>(me.record(), 0x2000, 105..305, 350);
+        assert_eq!([standing(404), standing(405)], [Standing::Hog, Standing::Guest]);
+        assert_eq!(extend(500), 0);
+        (0..9).for_each(|_| assert!(extend(500) <= 350));
+        assert_eq!([standing(849), standing(850)], [Standing::Hog, Standing::Guest]);
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //! A guest that waits may have no CPU, while those that keep the lock from it have: so whoever makes it the first of
 //! the queue forbids stealing in its place, and so does a guest for a first that is late to do so.
 //!
-//! *Bound*: a waiter that is none is passed by eight guests at most, on many CPUs by two, in the time after which it
-//! may forbid stealing, and by none that come when it has waited twice as long. *Checked by* `tests/loom_rwsem.rs`
+//! *Bound*: a waiter that is none is passed by [`GUESTS`] guests at most in the time after which it may forbid
+//! stealing, and by none that come when it has waited twice as long. *Checked by* `tests/loom_rwsem.rs`
 //! (`a_guest_..`).
 
 use core::sync::atomic::Ordering::{Relaxed, Release};
@@ -18,25 +18,42 @@ use super::wake::{handoff_at, knows_it_is_first, word_of};
 use super::{Policy, RawRwLock, kind};
 use crate::events::{Event, inc};
 use crate::record::{HeldRecord, node, state};
-use crate::share::{self, Standing};
+use crate::share;
 
-/// Most guests that stand before others in the time after which a waiter may ask, on so many CPUs. Nobody has the lock
-/// while one wakes up. On two CPUs eight cost nothing that was measured; on a simulated machine of 512, with 128
-/// threads half of which write, eight cost 48 % of the rate and two 13 %.
-fn most_guests(cpus: u32) -> u32 {
-    (16 / cpus.max(1)).clamp(2, 8)
-}
+/// Most guests that stand before others in the time after which a waiter may ask. Nobody has the lock while one wakes up.
+const GUESTS: u32 = 8;
 
 impl<P: Platform, W: Policy> RawRwLock<P, W> {
-    /// Whether the calling thread has not waited for this lock lately.
-    pub(super) fn is_guest(&self) -> bool {
-        let longest = Self::S.user.guest_ns;
-        longest != NEVER
-            && P::my_record().is_none_or(|record| {
-                let (now, longest) =
-                    (P::ticks(), P::ticks_of(longest.max(Self::S.admission.handoff_ns)));
-                share::standing(record, self.address(), now, longest) == Standing::Guest
-            })
+    /// Whether the calling thread, which begins to wait, is a guest: it has not waited for this lock lately, or once only.
+    /// Notes that it does.
+    pub(super) fn arrive_as_guest(&self) -> bool {
+        if Self::S.user.guest_ns == NEVER {
+            return false;
+        }
+        let Some(record) = P::my_record() else {
+            return true;
+        };
+        let (now, once) = (P::ticks(), P::ticks_of(Self::S.user.guest_ns));
+        share::extend(record, self.address(), now, once, Self::longest()) <= once
+    }
+
+    /// Runs a wait in the queue, which does not make the calling thread a guest any sooner.
+    pub(super) fn queued(&self, wait: impl FnOnce() -> bool) -> bool {
+        if Self::S.user.guest_ns == NEVER {
+            return wait();
+        }
+        let began = P::ticks();
+        let got = wait();
+        if let Some(record) = P::my_record() {
+            share::postpone(record, self.address(), began..P::ticks(), Self::longest());
+        }
+        got
+    }
+
+    /// For how long a thread is none at most, in ticks.
+    fn longest() -> u64 {
+        let ns = Self::S.admission.handoff_ns.saturating_add(Self::S.user.guest_ns);
+        P::ticks_of(ns.max(Self::S.user.guest_ns.saturating_mul(2)))
     }
 
     /// The calling thread's section ends, and the lock was this then. If stealing is forbidden, its stay is over:
@@ -46,8 +63,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             && now & HANDOFF != 0
             && let Some(record) = P::my_record()
         {
-            let until = P::ticks().saturating_add(P::ticks_of(Self::S.admission.handoff_ns));
-            share::note(record, self.address(), until, false);
+            share::note(record, self.address(), P::ticks().saturating_add(Self::longest()), false);
         }
     }
 
@@ -63,8 +79,6 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         if !guest || (other.is_some() && !Self::has_room(held)) {
             return held.push_back(me.slot(), state::WAITING);
         }
-        let until = P::ticks().saturating_add(P::ticks_of(Self::S.user.guest_ns));
-        share::note(me.record(), self.address(), until, false);
         match other {
             Some(first) if held.first() == other && self.keeps_its_place(first) => {
                 held.count_as_guest(first);
@@ -118,15 +132,14 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         }
         let guests = record.guests().load(Relaxed);
         record.guests().store(guests + 1, Relaxed);
-        guests < most_guests(P::cpus())
+        guests < GUESTS
     }
 
     /// For models: the calling thread has had to give the lock up just now.
     #[cfg(loom)]
     pub fn use_up(&self) {
         let me = P::enter().expect("a slot");
-        let longest = Self::S.user.guest_ns.max(Self::S.admission.handoff_ns);
-        let until = P::ticks().saturating_add(P::ticks_of(longest));
+        let until = P::ticks().saturating_add(Self::longest());
         share::note(me.record(), self.address(), until, false);
     }
 }

@@ -41,7 +41,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             }
             return true;
         }
-        let guest = self.is_guest();
+        let guest = self.arrive_as_guest();
         if !crowd && Self::S.user.eager_polls > 0 {
             if core::mem::take(&mut counted) {
                 self.give_back(READER);
@@ -91,7 +91,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             }
             return self.without_node(Self::try_read_past, Event::RwsemRlockFail, deadline);
         };
-        self.queue_reader(&me, held, counted, seen_owner, guest, deadline)
+        self.queued(|| self.queue_reader(&me, held, counted, seen_owner, guest, deadline))
     }
 
     /// Whether readers that were refused only because others wait may keep the lock.

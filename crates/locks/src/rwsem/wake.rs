@@ -291,7 +291,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             if granted > 0 {
                 new &= !HANDOFF;
             }
-            new = new & !WAITERS | if granted == self.queued(held) { 0 } else { WAITERS };
+            new = new & !WAITERS | if granted == self.queue_length(held) { 0 } else { WAITERS };
             // Ordering: AcqRel, [rwsem.write], [rwsem.read]: acquires for the readers, and gives
             // the tentative count back; Relaxed, hint (retried)
             match self.count.compare_exchange(now, new, AcqRel, Relaxed) {
@@ -359,7 +359,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         granted
     }
 
-    fn queued(&self, held: &HeldRecord<P>) -> u32 {
+    fn queue_length(&self, held: &HeldRecord<P>) -> u32 {
         // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock])
         held.record().length().load(Relaxed)
     }

@@ -18,7 +18,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     #[cold]
     pub(super) fn write_slow(&self, deadline: Option<u64>) -> bool {
         inc::<P>(Event::RwsemWriteSlow);
-        let guest = self.is_guest();
+        let guest = self.arrive_as_guest();
         if Self::S.user.eager_polls > 0 && self.poll_eagerly(Self::try_write_unqueued, false, guest)
         {
             inc::<P>(Event::RwsemOptLock);
@@ -43,7 +43,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             drop(me);
             return self.without_node(Self::try_write, Event::RwsemWlockFail, deadline);
         };
-        self.queue_writer(&me, held, seen_owner, guest, deadline)
+        self.queued(|| self.queue_writer(&me, held, seen_owner, guest, deadline))
     }
 
     fn queue_writer(
