@@ -13,3 +13,9 @@ while read -r name _; do
     fi
     ((SECONDS - SECONDS_BEFORE <= 10)) || fail "$name took $((SECONDS - SECONDS_BEFORE)) s to be caught"
 done < <("$program" torture --list | grep '^broken-')
+# Queues parted by domain all the time: what can go wrong there needs forks, exits and time-outs as well.
+for domains in 2 4 8; do
+    LOCKWRIGHT_TOPOLOGY=threads:$domains LOCKWRIGHT_NUMA=on,batch=5,idle_ms=0 \
+        "$program" torture --locks 'lockwright-kernel,lockwright,rwsem-v5.*' --secs 60 --cpus 16 --verbose ||
+        fail "torture of queues in $domains domains found something"
+done

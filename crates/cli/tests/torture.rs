@@ -77,6 +77,23 @@ fn a_pretended_number_of_cpus_is_a_run_of_its_own() {
     torture().args(args).assert().code(0).stdout(contains("SUCCESS: 2 runs of 1 locks"));
 }
 
+/// Queues of spinners that are parted by domain all the time, under forks, signals, time-outs and threads that end.
+#[test]
+fn queues_that_part_survive_too() {
+    for domains in [2, 4, 8] {
+        let output = torture()
+            .args(["--locks", "lockwright-kernel,rwsem-v5.3", "--secs", "2", "--cpus", "16"])
+            .args(["--nwriters-stress", "12", "--nreaders-stress", "4", "--verbose"])
+            .env("LOCKWRIGHT_TOPOLOGY", format!("threads:{domains}"))
+            .env("LOCKWRIGHT_NUMA", "on,batch=5,idle_ms=0")
+            .output()
+            .unwrap();
+        let text = stdout(&output);
+        assert_eq!(output.status.code(), Some(0), "{domains} domains: {output:?}");
+        assert_eq!(text.matches(" partings of queues").count(), 2, "{domains} domains:\n{text}");
+    }
+}
+
 #[test]
 fn what_makes_no_sense_is_refused() {
     refused(torture().args(["--locks", "nolock"]), "unknown lock 'nolock'");

@@ -40,6 +40,8 @@ pub fn broken(counts: &Counts) -> Vec<String> {
         at_most(Event::RwsemWakeReader, &[Event::RwsemRlock, Event::RwsemRlockFail]),
         at_most(Event::MutexOptRetaken, &[Event::MutexOptFail]),
         at_most(Event::CondTimeout, &[Event::CondWait]),
+        // Nobody uses the locks any more, and whoever used one last has joined its queues.
+        equal(Event::NumaPart, &[Event::NumaEntryFree]),
     ];
     all.into_iter().flatten().collect()
 }

@@ -112,6 +112,8 @@ pub fn torture(
         if own && outcome.complaints.is_empty() && outcome.refused.is_none() {
             let counts = lockwright::events::snapshot().since(&before);
             outcome.complaints.extend(identities::broken(&counts));
+            let parted = counts.get(lockwright::events::Event::NumaPart);
+            outcome.troubles.push(("partings of queues", parted));
         }
     }
     outcome
