@@ -167,6 +167,8 @@ events! {
     CondTimeout = "cond_timeout";
     /// Waiters moved from a condition variable to its mutex without waking.
     CondRequeue = "cond_requeue";
+    /// Owners that others waited for kept their CPU a little longer (`LOCKWRIGHT_SLICE_EXT`).
+    TimeGranted = "time_granted";
 }
 
 const COUNT: usize = Event::ALL.len();
@@ -179,6 +181,14 @@ const _: () = assert!(COUNT <= COUNTERS || COUNTERS == 0);
 pub fn inc<P: Platform>(event: Event) {
     if cfg!(feature = "events") {
         P::count(event as usize, 1);
+    }
+}
+
+/// The caller has released a lock that others wait for, which it had [asked](Platform::ask_for_time) for time for. Before it
+/// wakes anybody: a system call takes from it what it was given, and the CPU with it, before it does anything else.
+pub(crate) fn give_time_back<P: Platform>() {
+    if P::give_time_back() {
+        inc::<P>(Event::TimeGranted);
     }
 }
 

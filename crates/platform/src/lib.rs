@@ -98,7 +98,7 @@ pub use native::{Native, set_numa};
 pub use portable::{Portable as Native, set_numa};
 
 /// Number of counters in each thread's counter bank.
-pub const COUNTERS: usize = if cfg!(loom) { 0 } else { 69 };
+pub const COUNTERS: usize = if cfg!(loom) { 0 } else { 70 };
 
 /// Index of a thread record: 1..=65,535, so that a queue tail fits 16 bits and 0 means "none".
 ///
@@ -358,6 +358,17 @@ pub unsafe trait Platform: Sized + Copy + Send + Sync + 'static {
     /// Whether [`should_yield`](Self::should_yield) and [`Until::resched`] mean anything. Where they
     /// do not, waits that should end so need a time limit.
     const TELLS_RESCHED: bool = false;
+
+    /// Says that the caller has a lock that others wait for: a scheduler that is about to take the CPU from it may
+    /// leave it some microseconds more, once. Holds until [`give_time_back`](Self::give_time_back), or until the
+    /// caller has lost the CPU. It costs nobody anything if that is called late or not at all.
+    fn ask_for_time() {}
+
+    /// Takes [`ask_for_time`](Self::ask_for_time) back. Whether time was given: then the caller has given its CPU
+    /// up by now.
+    fn give_time_back() -> bool {
+        false
+    }
 
     /// Tells signal handlers of this thread that it is inside a lock operation, one more if it is inside
     /// another already. [`enter`](Self::enter) does it too; see [`Shield`].

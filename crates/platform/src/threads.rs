@@ -34,6 +34,8 @@ pub(crate) struct Here<P: Platform> {
     /// Whether it is a real-time thread (the highest bit), and for how many questions more that is taken to
     /// be so.
     pub realtime: Cell<u8>,
+    /// What the thread knows of the extension of time slices.
+    pub extension: Cell<u8>,
 }
 
 impl<P: Platform> Here<P> {
@@ -46,6 +48,7 @@ impl<P: Platform> Here<P> {
         slot: Cell::new(0),
         depth: Cell::new(0),
         realtime: Cell::new(0),
+        extension: Cell::new(0),
     };
 }
 

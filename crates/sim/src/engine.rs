@@ -95,6 +95,9 @@ pub(crate) struct Thread {
     pub shields: u8,
     /// It is not preempted: see `without_preemption`.
     pub steady: bool,
+    /// It has asked for an extension of its slice; it has been given one, which has not ended.
+    asks: bool,
+    granted: bool,
     voluntary: u64,
     involuntary: u64,
     /// Processor time.
@@ -125,6 +128,8 @@ impl Thread {
             inside: false,
             shields: 0,
             steady: false,
+            asks: false,
+            granted: false,
             voluntary: 0,
             involuntary: 0,
             ran: 0,
@@ -190,6 +195,8 @@ pub(crate) struct Engine {
     pub current: u16,
     cpu: u16,
     core: u16,
+    /// By how much a slice is extended, if at all.
+    pub extension: Ps,
     /// When the next heavy fence can begin.
     fence_free: Ps,
     queued: usize,
@@ -265,6 +272,7 @@ impl Engine {
             current: 0,
             cpu: 0,
             core: 0,
+            extension: 0,
             fence_free: 0,
             queued: 0,
             parked: 0,
@@ -454,7 +462,7 @@ impl Engine {
             let id = event.thread;
             match (event.what, self.threads[usize::from(id)].state) {
                 (What::Resume, State::Running) => {
-                    if self.is_due(id, self.now) {
+                    if self.is_due(id, self.now) && !self.extends_slice(id) {
                         let why = self.threads[usize::from(id)].why;
                         self.threads[usize::from(id)].involuntary += 1;
                         self.make_ready(id, why);

@@ -36,7 +36,7 @@ use layout::Layout;
 pub use layout::{Distance, Placement};
 pub use lines::Traffic;
 pub use machine::{BadMachine, Machine};
-pub use platform::{Sim, SimWord, set_numa};
+pub use platform::{Sim, SimWord, set_numa, set_slice_extension};
 
 /// Stack of a simulated thread in bytes.
 const STACK_BYTES: usize = 64 * 1024;
@@ -222,6 +222,7 @@ pub fn run(
     engine.one_line = setup.one_line;
     engine.stop = setup.stop;
     engine.patience = setup.patience;
+    engine.extension = platform::slice_extension();
     for id in 0..threads.len() {
         // Nobody starts in step.
         let at = engine.rng.u64(0..500_000);

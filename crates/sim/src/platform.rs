@@ -29,11 +29,23 @@ std::thread_local! {
     /// Records outlive simulations: a machine is built on the records of the last one.
     static RECORDS: RefCell<Records> = const { RefCell::new(Records::NONE) };
     static NUMA: Cell<Numa> = const { Cell::new(Numa::OFF) };
+    static EXTENSION: Cell<Ps> = const { Cell::new(0) };
 }
 
 /// Sets when queues of spinners are parted in the simulations that follow on this OS thread.
 pub fn set_numa(numa: Numa) {
     NUMA.set(numa);
+}
+
+/// Sets how much longer a thread that asks for it keeps its CPU in the simulations that follow on this OS thread, at
+/// most once for each request; 0, as at first: not at all, as a kernel before Linux 7.0.
+pub fn set_slice_extension(ns: u32) {
+    EXTENSION.set(u64::from(ns) * NS);
+}
+
+/// That, for a machine that is set up.
+pub(crate) fn slice_extension() -> Ps {
+    EXTENSION.get()
 }
 
 struct Records {
@@ -410,6 +422,18 @@ unsafe impl Platform for Sim {
         step(|engine| engine.yield_now());
     }
 
+    fn ask_for_time() {
+        with(|engine| engine.ask_for_time());
+    }
+
+    fn give_time_back() -> bool {
+        let granted = with(|engine| engine.give_time_back());
+        if granted {
+            Self::yield_now();
+        }
+        granted
+    }
+
     fn sleep(ns: u64) {
         wait(|engine| engine.park(false, Some(engine.now + ns.saturating_mul(NS))));
     }
@@ -428,6 +452,10 @@ unsafe impl Platform for Sim {
 
     fn unpark(slot: Slot) -> bool {
         touch(token(slot));
+        // A system call ends a grant, and the CPU is gone before it is carried out.
+        if with(|engine| engine.is_parked(index(slot))) {
+            Self::give_time_back();
+        }
         let (slept, suspend) = with(|engine| engine.unpark(index(slot)));
         if suspend {
             fiber::suspend();

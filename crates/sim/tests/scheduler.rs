@@ -8,7 +8,9 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::Duration;
 
 use lockwright_platform::{Platform, Slot, Spin, Until, Wake, Word, Work};
-use lockwright_sim::{Machine, Placement, Setup, Sim, clock, cpu_time, run, without_preemption};
+use lockwright_sim::{
+    Machine, Placement, Setup, Sim, clock, cpu_time, run, set_slice_extension, without_preemption,
+};
 
 use support::{SETUP, line, machine, steady, threads};
 
@@ -437,4 +439,44 @@ fn a_heavy_fence_costs_more_the_more_cpus_it_reaches() {
     // Of three that do it each waits for the others' calls, and is interrupted by them.
     let (three, _) = heavy_fence(&machine, 2, true);
     assert!(three > 2.5 * one, "{three} ns, {one} where one does it");
+}
+
+/// A thread whose slice ends while it has what others wait for keeps its CPU for the extension, once for each
+/// request, and gives it up when it says that it is done.
+#[test]
+fn a_slice_is_extended_for_who_asks() {
+    let mut machine = machine("skylake-2s").restricted(1, 1);
+    (machine.topology.cores.value, machine.topology.clusters.value) = (1.0, 1.0);
+    let slice = machine.scheduler.slice.value as u64;
+    let extensions = |ns: u32, asks: bool| {
+        set_slice_extension(ns);
+        let granted = Rc::new(Cell::new(0));
+        let body = {
+            let granted = Rc::clone(&granted);
+            move || {
+                // Sections of 2 us for ten slices, each of which asks.
+                let end = Sim::now() + 10 * slice;
+                while Sim::now() < end {
+                    if asks {
+                        Sim::ask_for_time();
+                    }
+                    Sim::pause(40);
+                    let given = Sim::give_time_back();
+                    granted.set(granted.get() + u32::from(given));
+                }
+            }
+        };
+        let setup = Setup { placement: Placement::Spread, bound: true, ..SETUP };
+        let two: Vec<Box<dyn FnOnce()>> = vec![Box::new(body.clone()), Box::new(body)];
+        let outcome = run(&machine, setup, two).unwrap();
+        set_slice_extension(0);
+        (granted.get(), outcome.involuntary_switches, outcome.voluntary_switches)
+    };
+    let (granted, taken, given_up) = extensions(5_000, true);
+    assert!(granted >= 8 && u64::from(granted) == given_up, "{granted} grants, {given_up} yields");
+    assert!(taken <= 2, "{taken} times the CPU was taken from who was to have it");
+    let (granted, taken, _) = extensions(0, true);
+    assert!(granted == 0 && taken >= 8, "{granted} grants where there are none");
+    let (granted, taken, _) = extensions(5_000, false);
+    assert!(granted == 0 && taken >= 8, "{granted} grants that nobody has asked for");
 }

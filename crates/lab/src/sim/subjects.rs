@@ -8,7 +8,7 @@ use lockwright_locks::rwsem::{RawRwLock, policy};
 use lockwright_locks::seqcount::SeqCount;
 use lockwright_peers::model::{Barging, FairAfter};
 use lockwright_platform::{Numa, NumaMode};
-use lockwright_sim::{Failure, Sim, set_numa};
+use lockwright_sim::{Failure, Sim, set_numa, set_slice_extension};
 use lockwright_workloads::on::On;
 use lockwright_workloads::rw_bench::{AsRwLock, BenchRwLock};
 
@@ -64,6 +64,27 @@ fn simulate_by_domain<L: BenchRwLock + 'static, const ONE_LINE: bool, const ALWA
     set_numa(Numa { mode, ..Numa::OFF });
     let result = simulate::<L, ONE_LINE>(job);
     set_numa(Numa::OFF);
+    result
+}
+
+/// The same lock on a kernel that extends slices: see [`set_slice_extension`].
+const fn with_extension<L: BenchRwLock + 'static, const ONE_LINE: bool>(
+    name: &'static str,
+    about: &'static str,
+    kind: Kind,
+) -> SimSubject {
+    SimSubject { name, about, kind, run: simulate_with_extension::<L, ONE_LINE> }
+}
+
+/// What Linux 7.0 gives unless the machine is set otherwise.
+const EXTENSION_NS: u32 = 5_000;
+
+fn simulate_with_extension<L: BenchRwLock + 'static, const ONE_LINE: bool>(
+    job: &Job,
+) -> Result<SimSample, Failure> {
+    set_slice_extension(EXTENSION_NS);
+    let result = simulate::<L, ONE_LINE>(job);
+    set_slice_extension(0);
     result
 }
 
@@ -166,6 +187,21 @@ pub static SUBJECTS: &[SimSubject] = &[
         "mutex+dynamic",
         "the product mutex, spinners queued up by domain in a crowd",
         Kind::Mutex,
+    ),
+    with_extension::<KernelMutex, true>(
+        "mutex-kernel+slice-ext",
+        "the kernel's policy, where slices are extended for owners that are waited for",
+        Kind::Mutex,
+    ),
+    with_extension::<SliceMutex, false>(
+        "mutex+slice-ext",
+        "the product mutex, where slices are extended for owners that are waited for",
+        Kind::Mutex,
+    ),
+    with_extension::<RwLock<policy::Standard>, false>(
+        "default+slice-ext",
+        "the product rwlock, where slices are extended for writers that are waited for",
+        Kind::RwLock,
     ),
     by_domain::<RwLock<policy::V5_11>, true, true>(
         "v5.11+numa",

@@ -6,7 +6,7 @@ use lockwright_platform::{Me, Platform, Shield, Slot, Until, Word};
 
 use super::slow::First;
 use super::{Policy, RawMutex};
-use crate::events::{Event, inc};
+use crate::events::{Event, give_time_back, inc};
 use crate::record::{Anchor, HeldRecord, Record, ctl, my_state, node, state, waiter_state};
 use crate::share;
 
@@ -154,7 +154,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             share::note(me.record(), self.address(), until, false);
         }
         inc::<P>(Event::MutexQlock);
-        self.acquired();
+        self.acquired_slowly();
         true
     }
 
@@ -193,6 +193,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             detached.give_back();
         }
         inc::<P>(Event::MutexHandoff);
+        give_time_back::<P>();
         P::unpark(heir);
         // The heir is not the one to do it: woken by its first unlock, the next would find the lock free and
         // the heir about to steal it.

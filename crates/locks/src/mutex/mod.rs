@@ -56,7 +56,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 use lockwright_platform::{Platform, Word, ZeroWord};
 
-use crate::events::{Event, inc};
+use crate::events::{Event, give_time_back, inc};
 use crate::record::{Control, Defer, Record, ctl};
 
 /// A mutex without data. The protocol of [`lock`](Self::lock) and [`unlock`](Self::unlock) is the
@@ -305,6 +305,12 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         }
     }
 
+    /// The same on the slow path: others want the lock, and wait for whoever loses its CPU with it.
+    fn acquired_slowly(&self) {
+        self.acquired();
+        P::ask_for_time();
+    }
+
     /// One attempt for those on the slow path: no atomic write unless the lock looks free.
     fn try_acquire(&self) -> bool {
         if !Self::S.atomic_unlock {
@@ -336,10 +342,11 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     #[cold]
     fn unlock_slow(&self) {
         // Ordering: Relaxed, hint (a later request is seen by the release below)
-        if self.words.ctl.load(Relaxed) & ctl::HANDOFF != 0 && self.hand_off() {
-            return;
+        let passed_on = self.words.ctl.load(Relaxed) & ctl::HANDOFF != 0 && self.hand_off();
+        if !passed_on {
+            if Self::S.atomic_unlock { self.release_atomically() } else { self.release_plainly() }
         }
-        if Self::S.atomic_unlock { self.release_atomically() } else { self.release_plainly() }
+        give_time_back::<P>();
     }
 
     /// Releases without hand-off and wakes the first waiter if asked to. `WAKE` is taken down
@@ -392,6 +399,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     /// by now: then this is a spurious wake-up there, and nobody waits here.
     #[cold]
     fn wake(&self, word: u32) {
+        give_time_back::<P>();
         if let Some(first) = ctl::record(word).and_then(|id| Record::<P>::at(id).first()) {
             inc::<P>(Event::MutexWake);
             P::unpark(first);

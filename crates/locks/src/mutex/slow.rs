@@ -115,7 +115,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         };
         match spun {
             Spun::Acquired => {
-                self.acquired();
+                self.acquired_slowly();
                 inc::<P>(Event::MutexOptLock);
                 return true;
             }
@@ -136,7 +136,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         };
         let end = if self.try_acquire() { Spun::Acquired } else { self.spin() };
         if end == Spun::Acquired {
-            self.acquired();
+            self.acquired_slowly();
         }
         spinner.leave(self.anchor());
         if end == Spun::Acquired {
@@ -194,7 +194,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             P::yield_now();
             if self.try_acquire() {
                 inc::<P>(Event::MutexYieldLock);
-                self.acquired();
+                self.acquired_slowly();
                 return true;
             }
         }
@@ -447,7 +447,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         inc::<P>(Event::MutexNoNode);
         let got = try_in_turn::<P>(deadline, || self.try_acquire());
         if got {
-            self.acquired();
+            self.acquired_slowly();
         } else {
             inc::<P>(Event::MutexLockFail);
         }

@@ -8,7 +8,7 @@ use lockwright_platform::{Me, NO_CPU, Platform, Shield, Slot, Word};
 use super::count::{HANDOFF, LOCKED, READ_FAIL, READER, READERS, UPGRADABLE, WAITERS, WRITER};
 use super::policy::NEVER;
 use super::{Policy, RawRwLock, kind, owner};
-use crate::events::{Event, inc};
+use crate::events::{Event, give_time_back, inc};
 use crate::record::{Anchor, Detached, HeldRecord, Record, node, state, waiter_state};
 
 /// Who may be woken.
@@ -99,6 +99,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     #[cold]
     pub(super) fn writer_left(&self, now: u64) {
         self.end_stay(now);
+        give_time_back::<P>();
         self.wake(Wakers::Any);
     }
 

@@ -18,6 +18,14 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     #[cold]
     pub(super) fn write_slow(&self, deadline: Option<u64>) -> bool {
         inc::<P>(Event::RwsemWriteSlow);
+        let got = self.spin_or_queue(deadline);
+        if got {
+            P::ask_for_time();
+        }
+        got
+    }
+
+    fn spin_or_queue(&self, deadline: Option<u64>) -> bool {
         let guest = self.arrive_as_guest();
         if Self::S.user.eager_polls > 0 && self.poll_eagerly(Self::try_write_unqueued, false, guest)
         {

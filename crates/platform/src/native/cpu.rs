@@ -51,6 +51,56 @@ pub(super) fn current() -> u16 {
     }
 }
 
+/// The calling thread's `struct rseq`, if one is registered.
+pub(super) fn rseq_area() -> Option<*mut u8> {
+    // Ordering: Relaxed, hint (set once before main; 0 means that there is no such area)
+    match HOT.rseq_offset.load(Relaxed) {
+        0 => None,
+        offset => Some(thread_pointer()?.wrapping_offset(offset)),
+    }
+}
+
+/// How much of it the C library has registered.
+pub(super) fn rseq_bytes() -> usize {
+    // SAFETY: the name is a C string; the symbol, where it exists, is an unsigned int constant.
+    unsafe {
+        let symbol = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr());
+        if symbol.is_null() { 0 } else { *symbol.cast::<u32>() as usize }
+    }
+}
+
+/// What the offsets of thread-local storage count from.
+#[cfg(not(miri))]
+fn thread_pointer() -> Option<*mut u8> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let pointer: *mut u8;
+        // SAFETY: the first word there is its own address, by the ABI of thread-local storage.
+        unsafe {
+            core::arch::asm!("mov {}, qword ptr fs:[0]", out(reg) pointer,
+                options(nostack, readonly, preserves_flags));
+        }
+        Some(pointer)
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        let pointer: *mut u8;
+        // SAFETY: reads a register that user space may read.
+        unsafe {
+            core::arch::asm!("mrs {}, tpidr_el0", out(reg) pointer,
+                options(nostack, nomem, preserves_flags));
+        }
+        Some(pointer)
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    None
+}
+
+#[cfg(miri)]
+fn thread_pointer() -> Option<*mut u8> {
+    None
+}
+
 /// Looks for the rseq area. By name at run time, so that the library loads with a C library that
 /// has none. Where the C library did not register it (GLIBC_TUNABLES, an old kernel, a library that
 /// wants it for itself) there is none.

@@ -6,6 +6,7 @@
 //! | `LOCKWRIGHT_CPUS` | a number from 1 to 4096 of CPUs to reckon with, whatever the machine has: for tests | the machine's |
 //! | `LOCKWRIGHT_TOPOLOGY` | see `topology` | the machine's |
 //! | `LOCKWRIGHT_NUMA` | see `numa` | `off` |
+//! | `LOCKWRIGHT_SLICE_EXT` | `off`, `auto`, `require`: see `extension` | `off` |
 //!
 //! Read before `main`: later another thread might be changing the environment. A value that makes no
 //! sense costs one line on standard error, and what the table says is used.

@@ -14,6 +14,7 @@ mod c_library;
 mod clock;
 mod cpu;
 mod environment;
+mod extension;
 mod file;
 mod fork;
 mod futex;
@@ -225,6 +226,16 @@ unsafe impl Platform for Native {
     #[inline]
     fn cpus() -> u32 {
         cpu::allowed()
+    }
+
+    #[inline]
+    fn ask_for_time() {
+        extension::ask();
+    }
+
+    #[inline]
+    fn give_time_back() -> bool {
+        extension::give_back()
     }
 
     fn raise_shield() {

@@ -9,6 +9,7 @@ extern "C" fn constructor() {
     super::cpu::note_environment();
     super::topology::note_environment();
     super::numa::note_environment();
+    super::extension::note_environment();
     super::slots::make_key();
     super::fork::arm();
     #[cfg(all(target_env = "gnu", not(target_feature = "crt-static")))]

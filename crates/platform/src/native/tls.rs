@@ -4,7 +4,7 @@ use super::Native;
 use crate::threads::Here;
 
 crate::initial_exec!(
-    pub(super) fn here: Here<Native> = Here::ZERO, 16 bytes,
+    pub(super) fn here: Here<Native> = Here::ZERO, 24 bytes,
     concat!(
         "lockwright_here_",
         env!("CARGO_PKG_VERSION_MAJOR"),

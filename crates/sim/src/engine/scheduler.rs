@@ -58,13 +58,41 @@ impl Engine {
         }
     }
 
-    /// Takes the CPU from a thread in the middle of what it does, if it does not spin and may be
-    /// preempted; what it has not done yet it does later.
-    fn interrupt(&mut self, thread: u16) {
+    /// The running thread has what others wait for.
+    pub fn ask_for_time(&mut self) {
+        self.me().asks = self.extension > 0;
+    }
+
+    /// It has it no more; whether it had been given time for it.
+    pub fn give_time_back(&mut self) -> bool {
+        let me = self.me();
+        me.asks = false;
+        std::mem::take(&mut me.granted)
+    }
+
+    /// Whether a thread keeps the CPU that it should lose now, since it has asked for that and has not been given any.
+    pub(super) fn extends_slice(&mut self, thread: u16) -> bool {
         let t = &mut self.threads[usize::from(thread)];
+        if !std::mem::take(&mut t.asks) {
+            return false;
+        }
+        t.granted = true;
+        let cpu = usize::from(t.cpu);
+        self.cpus[cpu].slice_end = self.now + self.extension;
+        true
+    }
+
+    /// Takes the CPU from a thread in the middle of what it does, if it does not spin and may be
+    /// preempted; what it has not done yet it does later. Time is given only if that is enough for it.
+    fn interrupt(&mut self, thread: u16) {
+        let t = &self.threads[usize::from(thread)];
         if t.state != State::Running || t.steady {
             return;
         }
+        if t.resumes <= self.now + self.extension && self.extends_slice(thread) {
+            return;
+        }
+        let t = &mut self.threads[usize::from(thread)];
         t.rest = t.resumes.saturating_sub(self.now);
         t.involuntary += 1;
         let why = t.why;
@@ -75,6 +103,7 @@ impl Engine {
     pub(super) fn leave_cpu(&mut self, thread: u16) {
         let now = self.now;
         let t = &mut self.threads[usize::from(thread)];
+        (t.asks, t.granted) = (false, false);
         t.ran += now - t.since;
         t.virtual_ran = t.virtual_time(now);
         t.since = now;
@@ -290,6 +319,11 @@ impl Engine {
         let moved = if cpu == here { 0 } else { self.layout.migrate };
         self.arrive(thread, cpu, Some(here), cost + moved);
         (thread, self.until(self.now + cost))
+    }
+
+    /// Whether a thread sleeps until it is woken.
+    pub fn is_parked(&self, thread: u16) -> bool {
+        self.threads.get(usize::from(thread)).is_some_and(|t| t.state == State::Parked(true))
     }
 
     /// Leaves a token for a thread, and wakes it if it sleeps; the running thread pays. Whether it
