@@ -47,7 +47,7 @@ struct Arrival {
 impl<P: Platform, W: Policy> RawMutex<P, W> {
     /// Whether there is but one CPU beside the owner's: then the scheduler admits one spinner, and
     /// no queue is needed for that.
-    fn one_spinner() -> bool {
+    pub(super) fn one_spinner() -> bool {
         P::cpus() <= 2
     }
 
@@ -88,16 +88,16 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         }
     }
 
-    /// Whether the caller should spin. In slices a lender only, whose lock will be back soon. A hog,
-    /// where no slice runs (with one waiter the record goes at each hand-off, and the slice with it),
-    /// does not: it begins the present owner's.
+    /// Whether the caller should spin. In slices a lender only, whose lock will be back soon. A hog where no slice
+    /// runs, and there is one other CPU, does not: with one waiter the record goes at each hand-off, and the slice
+    /// with it, and the hog begins the present owner's. With more it sees whether the lock goes round.
     fn may_spin(&self, arrival: &Arrival) -> bool {
         let slices = Self::in_slices(self.anchor().index().map(Record::<P>::at));
         match arrival.standing {
             _ if arrival.crowded_out => false,
             Standing::Lender => true,
             Standing::Guest => !slices,
-            Standing::Hog => false,
+            Standing::Hog => !slices && !Self::one_spinner(),
         }
     }
 
@@ -172,7 +172,8 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             _ => 0,
         };
         if kind == 0 {
-            if arrival.retaken || arrival.standing == Standing::Hog {
+            let begins = arrival.standing == Standing::Hog && Self::one_spinner();
+            if arrival.retaken || begins {
                 Self::begin_slice(&held, false);
             }
             held.push_back(me.slot(), state::WAITING);
