@@ -130,6 +130,23 @@ fn guarded_lines_are_fetched() {
     assert!(four < 0.8 * none, "{none} -> {four}");
 }
 
+/// More threads than CPUs: owners lose theirs inside sections, and where slices are extended some keep it.
+#[test]
+fn owners_that_are_waited_for_get_time_where_slices_are_extended() {
+    let events = |policy: &str| {
+        let output = lockwright(&["sim", "--set", "topology.sockets=1,topology.cores=2"])
+            .args(["--workload", "mutex", "--outside-ns", "300", "--load", "100"])
+            .args(["--threads", "16", "--ms", "40", "--seeds", "1", "--events"])
+            .args(["--policy", policy])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        stdout(&output)
+    };
+    assert!(events("mutex-kernel+slice-ext").contains("time_granted "));
+    assert!(!events("mutex-kernel").contains("time_granted "));
+}
+
 /// Readers that are hogs, or one that is a guest.
 #[test]
 fn guests_and_hogs_read_if_asked_to() {

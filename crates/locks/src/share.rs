@@ -9,7 +9,10 @@
 //! rest. After scheduler-cooperative locks (Patel et al., EuroSys 2020), which ban a thread for as long as
 //! the others need; here it only queues.
 //!
-//! *Approximates*: a thread remembers four locks at most, and takes a lock for another whose address
+//! Of a mutex on a machine of many CPUs it also remembers when it [got it last](last) where the lock goes round: whether
+//! that is right, or slices are, depends on how long a thread is away.
+//!
+//! *Approximates*: a thread remembers four locks at most (two of those), and takes a lock for another whose address
 //! was its; either costs a place in the queue, or gives one. *Checked by* the tests below.
 
 use core::ops::Range;
@@ -19,6 +22,8 @@ use lockwright_platform::{NOTES, Platform, ThreadRecord, Word};
 
 /// In a note: the thread lent the rest of its slice.
 const LENT: u64 = 1;
+/// The note is of when the thread got the lock last.
+const LAST: u64 = 2;
 
 /// What the calling thread is to a lock.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -116,6 +121,24 @@ pub fn postpone<P: Platform>(
     }
 }
 
+/// When the calling thread got the lock at `address` last, by [`note_last`], and what was said of it then.
+pub fn last<P: Platform>(record: &'static ThreadRecord<P>, address: usize) -> Option<(u64, bool)> {
+    let (_, got) = find(record, address | LAST as usize)?;
+    // Ordering: Relaxed, owner-only (the thread's own words)
+    let got = got.load(Relaxed);
+    Some((got & !1, got & 1 != 0))
+}
+
+/// The calling thread gets the lock at `address` now, and comes back sooner than others have their turn, or not.
+pub fn note_last<P: Platform>(
+    record: &'static ThreadRecord<P>,
+    address: usize,
+    now: u64,
+    comes_back: bool,
+) {
+    note(record, address | LAST as usize, now & !1 | u64::from(comes_back), false);
+}
+
 /// For how long a thread is a hog that has used the lock for `used` while so many waited: until they can
 /// have used it as long, within limits.
 pub fn share(used: u64, waiters: u32, least: u64, most: u64) -> u64 {
@@ -148,6 +171,18 @@ mod tests {
         assert!(is_before(10, 11, 100) && !is_before(11, 11, 100) && !is_before(12, 11, 100));
         assert!(!is_before(10, 1_000, 100), "a counter that has gone backwards");
         assert!(is_before(u64::MAX - 1, 5, 100), "a counter that comes round");
+    }
+
+    #[test]
+    fn a_thread_remembers_when_it_got_a_lock_last() {
+        let me = Native::enter().unwrap();
+        assert_eq!(last::<Native>(me.record(), 0x3000), None);
+        note_last::<Native>(me.record(), 0x3000, 101, true);
+        note::<Native>(me.record(), 0x3000, 700, false);
+        assert_eq!(last::<Native>(me.record(), 0x3000), Some((100, true)));
+        note_last::<Native>(me.record(), 0x3000, 200, false);
+        assert_eq!(last::<Native>(me.record(), 0x3000), Some((200, false)));
+        assert_eq!(standing::<Native>(me.record(), 0x3000, 650, 1_000), Standing::Hog);
     }
 
     #[test]

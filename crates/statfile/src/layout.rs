@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 /// The first word of a file.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"lockwrst");
 /// What a reader must be made for.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Entries of the tables, powers of two.
 pub const LOCKS: usize = 1 << 11;
@@ -21,7 +21,7 @@ pub const MODULES: usize = 1 << 8;
 /// Frames of a stack.
 pub const FRAMES: usize = 27;
 /// Room for lock events.
-pub const EVENTS: usize = 64;
+pub const EVENTS: usize = 80;
 
 /// What [`Header::control`] may ask for: statistics of locks.
 pub const COLLECT: u32 = 1;

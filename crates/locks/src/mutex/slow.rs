@@ -18,6 +18,9 @@ use crate::share::{self, Standing};
 const IDLE_PLUS: u32 = 4;
 const IDLE_MAX: u32 = 64;
 
+/// Who comes back later than this since it got the lock does not keep it from others.
+const COMES_BACK_NS: u64 = 5_000;
+
 /// A slice that has no more left than this, in leads, is slept through at once.
 const NO_DOZE_LEADS: u64 = 3;
 
@@ -42,6 +45,10 @@ struct Arrival {
     crowded_out: bool,
     /// It saw the lock taken again and again.
     retaken: bool,
+    /// When it came, and the lock's count then; how long ago the thread got the lock last, if it waited.
+    at: u64,
+    count: u8,
+    since_last: u64,
 }
 
 impl<P: Platform, W: Policy> RawMutex<P, W> {
@@ -53,7 +60,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
 
     #[cold]
     pub(super) fn lock_slow(&self, deadline: Option<u64>) -> bool {
-        let mut arrival = Arrival { standing: self.standing(), crowded_out: false, retaken: false };
+        let mut arrival = self.arrive();
         if self.spin_unqueued(&mut arrival) {
             return true;
         }
@@ -75,6 +82,52 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         let record = held.record();
         self.queue_up(&me, held, &arrival);
         self.wait_queued(&me, record, deadline)
+    }
+
+    /// The beginning of a wait. On a machine of many CPUs a caller that is known to come back at once asks for slices; it
+    /// does not look whether the lock goes round.
+    fn arrive(&self) -> Arrival {
+        let standing = self.standing();
+        let none = Arrival {
+            standing,
+            crowded_out: false,
+            retaken: false,
+            at: 0,
+            count: 0,
+            since_last: u64::MAX,
+        };
+        if !Self::S.slices || Self::one_spinner() {
+            return none;
+        }
+        let at = P::ticks();
+        // Ordering: Relaxed, hint (what the policy goes by)
+        let count = self.words.count.load(Relaxed);
+        let Some((got, comes_back)) =
+            P::my_record().and_then(|record| share::last(record, self.address()))
+        else {
+            return Arrival { at, count, ..none };
+        };
+        let since_last = at.wrapping_sub(got);
+        let retaken = comes_back && since_last <= P::ticks_of(COMES_BACK_NS);
+        Arrival { at, count, since_last, retaken, crowded_out: retaken, ..none }
+    }
+
+    /// The caller has got the lock by spinning, where it goes round. A turn is what it takes from one owner to the next.
+    /// A thread that comes back before that, or hardly later, had better kept the lock for a slice: it
+    /// remembers that until it comes again.
+    fn note_turn(&self, arrival: &Arrival) {
+        if arrival.at == 0 {
+            return;
+        }
+        let now = P::ticks();
+        // Ordering: Relaxed, owner-only (others read it as a hint)
+        let turns = self.words.count.load(Relaxed).wrapping_sub(arrival.count).max(1);
+        let turn = now.wrapping_sub(arrival.at) / u64::from(turns);
+        if let Some(record) = P::my_record() {
+            // A quarter more, since an owner that stays saves the others' transfers too.
+            let comes_back = arrival.since_last < turn.saturating_add(turn / 4);
+            share::note_last(record, self.address(), now, comes_back);
+        }
     }
 
     /// What the calling thread is to this lock.
@@ -137,6 +190,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         let end = if self.try_acquire() { Spun::Acquired } else { self.spin() };
         if end == Spun::Acquired {
             self.acquired_slowly();
+            self.note_turn(arrival);
         }
         spinner.leave(self.anchor());
         if end == Spun::Acquired {

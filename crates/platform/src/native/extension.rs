@@ -11,8 +11,8 @@
 //! *Cost*: none to locks that nobody waits for. *Checked by* the tests below, which play the kernel, and by the
 //! simulator's `+slice-ext` locks.
 
-use core::sync::atomic::Ordering::{Relaxed, SeqCst};
-use core::sync::atomic::{AtomicU8, compiler_fence};
+use core::sync::atomic::AtomicU8;
+use core::sync::atomic::Ordering::Relaxed;
 
 use super::environment::{self, complain};
 use super::{cpu, syscall::syscall, tls};
@@ -61,26 +61,33 @@ pub(super) fn note_environment() {
     MODE.store(mode, Relaxed);
 }
 
-/// The two bytes by which a thread and the kernel talk.
-struct Control<'a> {
-    request: &'a AtomicU8,
-    granted: &'a AtomicU8,
+/// The two bytes by which a thread and the kernel talk, which looks at them between two instructions of the thread:
+/// volatile accesses, which the compiler leaves in order.
+struct Control {
+    request: *mut u8,
+    granted: *const u8,
 }
 
-impl Control<'_> {
+impl Control {
+    /// # Safety
+    ///
+    /// 1. The calling thread's `struct rseq` is at `area` as long as this is used, and has both bytes.
+    unsafe fn at(area: *mut u8) -> Self {
+        Control { request: area.wrapping_add(REQUEST), granted: area.wrapping_add(GRANTED) }
+    }
+
     fn ask(&self) {
-        // Ordering: Relaxed, owner-only (the kernel reads it when this thread is interrupted)
-        self.request.store(1, Relaxed);
-        compiler_fence(SeqCst);
+        // SAFETY: the byte is there (1), and only this thread and the kernel change it.
+        unsafe { self.request.write_volatile(1) };
     }
 
     /// Whether time was given.
     fn give_back(&self) -> bool {
-        compiler_fence(SeqCst);
-        // Ordering: Relaxed, owner-only (as above; the kernel clears it before it sets the other) (block)
-        self.request.store(0, Relaxed);
-        compiler_fence(SeqCst);
-        self.granted.load(Relaxed) != 0
+        // SAFETY: as above; the kernel clears the one before it sets the other.
+        unsafe {
+            self.request.write_volatile(0);
+            self.granted.read_volatile() != 0
+        }
     }
 }
 
@@ -105,7 +112,7 @@ pub(super) fn give_back() -> bool {
 
 /// The calling thread's, if it may ask.
 #[inline]
-fn mine() -> Option<Control<'static>> {
+fn mine() -> Option<Control> {
     // Ordering: Relaxed, hint (set once before main)
     if MODE.load(Relaxed) == OFF || tls::here(|here| here.extension.get()) == MAY_NOT {
         return None;
@@ -117,15 +124,8 @@ fn mine() -> Option<Control<'static>> {
             return None;
         }
     }
-    let area = cpu::rseq_area()?;
-    // SAFETY: the area is at least AREA_BYTES long, looked at in enable(), and lives as long as the thread,
-    // which does not give these away; the kernel changes them between two instructions of this thread only.
-    unsafe {
-        Some(Control {
-            request: AtomicU8::from_ptr(area.add(REQUEST)),
-            granted: AtomicU8::from_ptr(area.add(GRANTED)),
-        })
-    }
+    // SAFETY: the area is at least AREA_BYTES long, looked at in enable(), and lives as long as the thread (1).
+    cpu::rseq_area().map(|area| unsafe { Control::at(area) })
 }
 
 /// Asks the kernel to heed the calling thread's requests.
@@ -166,27 +166,28 @@ mod tests {
     use super::*;
 
     /// Plays the kernel, at a moment when it wants the CPU: whether the thread keeps it.
-    fn wants_the_cpu(control: &Control<'_>) -> bool {
-        let granted = control.request.swap(0, Relaxed) != 0;
-        control.granted.store(granted.into(), Relaxed);
-        granted
+    fn wants_the_cpu(area: &mut [u8; AREA_BYTES]) -> bool {
+        area[GRANTED] = core::mem::take(&mut area[REQUEST]);
+        area[GRANTED] != 0
     }
 
     #[test]
     fn who_asks_is_given_time_once_and_knows_it() {
-        let [request, granted] = [const { AtomicU8::new(0) }; 2];
-        let control = Control { request: &request, granted: &granted };
-        assert!(!wants_the_cpu(&control), "nobody has asked");
-        control.ask();
-        assert!(!control.give_back(), "nobody wanted the CPU");
-        assert!(!wants_the_cpu(&control), "it has been taken back");
-        control.ask();
-        assert!(wants_the_cpu(&control));
-        assert!(control.give_back(), "the CPU is to be given up");
-        control.ask();
-        assert!(wants_the_cpu(&control));
-        assert!(!wants_the_cpu(&control), "once, and the kernel has it");
-        assert!(!control.give_back(), "it ran again since: there is nothing to give up");
+        let mut area = [0; AREA_BYTES];
+        let area = &mut area;
+        // SAFETY: the area lives beyond this function (1).
+        let control = |area: &mut [u8; AREA_BYTES]| unsafe { Control::at(area.as_mut_ptr()) };
+        assert!(!wants_the_cpu(area), "nobody has asked");
+        control(area).ask();
+        assert!(!control(area).give_back(), "nobody wanted the CPU");
+        assert!(!wants_the_cpu(area), "it has been taken back");
+        control(area).ask();
+        assert!(wants_the_cpu(area));
+        assert!(control(area).give_back(), "the CPU is to be given up");
+        control(area).ask();
+        assert!(wants_the_cpu(area));
+        assert!(!wants_the_cpu(area), "once, and the kernel has it");
+        assert!(!control(area).give_back(), "it ran again since: there is nothing to give up");
     }
 
     #[test]
