@@ -57,7 +57,8 @@
 //! On Linux a thread that goes to sleep has the CPUs of the process pass a fence (`membarrier`), so that unlocking
 //! costs one atomic operation. The environment variable `LOCKWRIGHT_MEMBARRIER=off`, or the feature
 //! `no_membarrier` of `lockwright-platform`, turns that off. `LOCKWRIGHT_CPUS=n` has locks behave as if there were so many CPUs, for
-//! tests.
+//! tests. `LOCKWRIGHT_SLICE_EXT=auto` has owners that others wait for ask the kernel (Linux 7.0 and glibc 2.41, or later)
+//! to leave them their CPU some microseconds longer; it is `off` unless asked for, since no such kernel was at hand to try it on.
 //!
 //! # Features
 //!

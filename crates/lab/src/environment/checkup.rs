@@ -53,6 +53,7 @@ pub fn findings(machine: &Machine) -> Vec<Finding> {
         cpus(machine),
         membarrier(machine),
         rseq(machine),
+        slice_extension(machine),
         c_library(machine),
         futex_hash(machine),
         clock(machine),
@@ -117,6 +118,20 @@ fn rseq(machine: &Machine) -> Finding {
     let why = "A holder's CPU is known for the price of a load: spinners leave when another thread is seen \
                there.";
     finding("rseq", format!("{bytes} bytes registered{kernel}"), Grade::Ok, why)
+}
+
+fn slice_extension(machine: &Machine) -> Finding {
+    /// What `struct rseq` must have for it.
+    const BYTES: u64 = 32;
+    let facts = &machine.facts;
+    if facts.rseq_kernel_bytes.is_none_or(|bytes| bytes < BYTES) || facts.rseq_bytes.is_none() {
+        let why = "An owner that loses its CPU keeps all waiting until it gets one again. From Linux 7.0 and glibc \
+                   2.41 on, LOCKWRIGHT_SLICE_EXT=auto asks for some microseconds more.";
+        return finding("slice ext", "none".to_owned(), Grade::Note, why);
+    }
+    let why = "LOCKWRIGHT_SLICE_EXT=auto has owners that others wait for ask for some microseconds more; with \
+               require, a C library that does not register for it is named.";
+    finding("slice ext", "the kernel has it".to_owned(), Grade::Note, why)
 }
 
 fn c_library(machine: &Machine) -> Finding {
@@ -318,6 +333,18 @@ mod tests {
             take(&mut machine);
             assert_eq!(costs(&machine), [name]);
         }
+    }
+
+    #[test]
+    fn a_kernel_that_extends_slices_is_told_from_one_that_does_not() {
+        let found = |bytes| {
+            let mut machine = machine();
+            machine.facts.rseq_kernel_bytes = bytes;
+            let all = findings(&machine);
+            all.into_iter().find(|f| f.name == "slice ext").expect("a finding").found
+        };
+        assert_eq!([found(None), found(Some(28))], ["none", "none"]);
+        assert_eq!(found(Some(32)), "the kernel has it");
     }
 
     #[test]
