@@ -149,7 +149,7 @@ pub unsafe extern "C" fn lw_rwlock_rdlock(rwlock: *mut lw_rwlock_t) -> c_int {
 pub unsafe extern "C" fn lw_rwlock_rdlock_recursive(rwlock: *mut lw_rwlock_t) -> c_int {
     // SAFETY: see above.
     let rwlock = unsafe { RwLock::of(rwlock) };
-    if rwlock.raw.try_read_again() { 0 } else { rwlock.read(None) }
+    if rwlock.raw.try_read_recursive() { 0 } else { rwlock.read(None) }
 }
 
 /// Locks for reading if no writer holds the lock or waits for it; EBUSY otherwise.

@@ -43,11 +43,11 @@ fn one_section<W: Policy>(
 ) -> Box<dyn FnOnce()> {
     let lock = Rc::clone(lock);
     Box::new(move || {
-        Sim::relax(begins);
+        Sim::busy_wait_ns(begins);
         if writes {
-            lock.0.while_writing(|| Sim::relax(holds));
+            lock.0.while_writing(|| Sim::busy_wait_ns(holds));
         } else {
-            lock.0.while_reading(|| Sim::relax(holds));
+            lock.0.while_reading(|| Sim::busy_wait_ns(holds));
         }
     })
 }
@@ -61,9 +61,9 @@ fn readers_behind_a_writer<W: Policy>() -> [u64; 2] {
         Box::new(move || {
             Sim::sleep(begins);
             if writes {
-                lock.0.while_writing(|| Sim::relax(300_000));
+                lock.0.while_writing(|| Sim::busy_wait_ns(300_000));
             } else {
-                lock.0.while_reading(|| Sim::relax(300_000));
+                lock.0.while_reading(|| Sim::busy_wait_ns(300_000));
             }
         })
     };
@@ -86,14 +86,14 @@ fn a_writer_gave_up_on_readers(second: Option<u32>) -> bool {
     let reader = |from: u32| -> Box<dyn FnOnce()> {
         let lock = Rc::clone(&lock);
         Box::new(move || {
-            Sim::relax(from);
-            lock.0.while_reading(|| Sim::relax(11_700 - from));
+            Sim::busy_wait_ns(from);
+            lock.0.while_reading(|| Sim::busy_wait_ns(11_700 - from));
         })
     };
     let writer: Box<dyn FnOnce()> = {
         let lock = Rc::clone(&lock);
         Box::new(move || {
-            Sim::relax(1_000);
+            Sim::busy_wait_ns(1_000);
             lock.0.while_writing(|| {});
         })
     };
@@ -148,8 +148,8 @@ fn in_a_kernel_a_thread_on_each_cpu_may_spin() {
     let writer = |_| -> Box<dyn FnOnce()> {
         let lock = Rc::clone(&lock);
         let turn = move || {
-            without_preemption(|| lock.0.while_writing(|| Sim::relax(100)));
-            Sim::relax(200);
+            without_preemption(|| lock.0.while_writing(|| Sim::busy_wait_ns(100)));
+            Sim::busy_wait_ns(200);
         };
         Box::new(move || (0..50).for_each(|_| turn()))
     };
@@ -195,7 +195,7 @@ fn readers_at_once<W: Policy>() -> u32 {
             lock.0.while_reading(|| {
                 inside.set(inside.get() + 1);
                 most.set(most.get().max(inside.get()));
-                Sim::relax(300_000);
+                Sim::busy_wait_ns(300_000);
                 inside.set(inside.get() - 1);
             });
         })

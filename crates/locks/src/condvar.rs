@@ -31,7 +31,7 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use lockwright_platform::{Me, Platform, Shield, Slot, Word, ZeroWord};
+use lockwright_platform::{Me, Platform, SignalGuard, Slot, Word, ZeroWord};
 
 use crate::events::{Event, inc};
 use crate::mutex::{Destination, Policy, RawMutex};
@@ -292,7 +292,7 @@ impl<P: Platform> RawCondvar<P> {
     fn notify_slow(&self, most: usize) -> usize {
         let me = P::enter();
         // A signal handler that finds the wait lock taken by its own thread must not wait for it.
-        let _shield = Shield::<P>::up();
+        let _guard = SignalGuard::<P>::up();
         let strays = if most > 1 { self.notify_strays(most) } else { 0 };
         let queued = loop {
             let Some(id) = self.anchor().index() else { break 0 };

@@ -40,7 +40,7 @@ use core::marker::PhantomData;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use lockwright_platform::{
-    Holder, Me, Pace, Platform, Shield, Slot, Spin, Until, Word, ZeroWord, is_cpu,
+    Holder, Me, Pace, Platform, SignalGuard, Slot, Spin, Until, Word, ZeroWord, is_cpu,
 };
 
 use crate::osq;
@@ -252,7 +252,7 @@ impl<P: Platform, T: Tests> CountMutex<P, T> {
             if P::should_yield() || P::ticks() >= end {
                 return false;
             }
-            P::relax(1);
+            P::busy_wait_ns(1);
         }
     }
 
@@ -310,7 +310,7 @@ impl<P: Platform, T: Tests> CountMutex<P, T> {
     /// Wakes the first waiter but leaves it in the queue: anybody may take the lock before it.
     #[cold]
     fn unlock_slow(&self) {
-        let _shield = Shield::<P>::up();
+        let _guard = SignalGuard::<P>::up();
         let turn = self.wait_lock();
         // Ordering: Release, [count.lock]: pairs with the acquisitions
         self.set_count(UNLOCKED, Release);

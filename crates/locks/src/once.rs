@@ -24,7 +24,7 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use lockwright_platform::{Me, Platform, Shield, Until, Word, ZeroWord};
+use lockwright_platform::{Me, Platform, SignalGuard, Until, Word, ZeroWord};
 
 use crate::record::{
     Anchor, Control, Record, attach, ctl, my_state, state, try_in_turn, waiter_state,
@@ -235,7 +235,7 @@ impl<P: Platform> RawOnce<P> {
     #[cold]
     fn wake_all(&self) {
         // A signal handler that finds the wait lock taken by its own thread must not wait for it.
-        let _shield = Shield::<P>::up();
+        let _guard = SignalGuard::<P>::up();
         while let Some(id) = self.anchor().index() {
             let held = Record::<P>::at(id).acquire(None);
             if self.anchor().index() != Some(id) {

@@ -65,7 +65,7 @@ fn run(preemptions: Option<usize>, biased: bool, bodies: &'static [Body]) {
             read(&shared);
             assert!(shared.lock.is_biased());
             // So that the other lock's period, when it comes, has the same cell.
-            while (Model::number() + 1) as usize % CELLS != 1 {}
+            while (Model::unique_id() + 1) as usize % CELLS != 1 {}
         }
         let writes = together(&shared, bodies).iter().sum::<u32>();
         assert!(!shared.lock.is_locked(), "a hold was left behind");
@@ -137,7 +137,7 @@ fn timed_write_read_write(s: &Shared) -> u32 {
 /// A second read while a writer waits for the first.
 fn read_twice_at_once(s: &Shared) -> u32 {
     let first = s.lock.read();
-    let second = s.lock.read_again();
+    let second = s.lock.read_recursive();
     s.look();
     unsafe { s.lock.unlock_read(first) };
     s.look();

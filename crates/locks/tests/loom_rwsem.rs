@@ -260,7 +260,7 @@ fn write_alone<W: Policy>(s: &Shared<W>) -> u32 {
 /// A second read beside a writer that waits.
 fn read_twice_at_once<W: Policy>(s: &Shared<W>) -> u32 {
     s.lock.read();
-    s.lock.read_again();
+    s.lock.read_recursive();
     s.look();
     unsafe {
         s.lock.unlock_read();

@@ -105,7 +105,7 @@ fn too_many_readers_are_refused() {
     fn refused<W: Policy>() {
         // SAFETY: this test stands for the readers (1).
         let lock = unsafe { RawRwLock::<Native, W>::with_count(count::READERS) };
-        assert!(!lock.try_read() && !lock.try_read_again() && !lock.try_write());
+        assert!(!lock.try_read() && !lock.try_read_recursive() && !lock.try_write());
         assert!(!lock.read_until(Native::now() + 100_000));
         assert!(!lock.write_until(Native::now() + 100_000));
         assert_eq!(lock.count(), count::READERS, "{}", W::NAME);

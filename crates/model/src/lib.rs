@@ -102,7 +102,7 @@ struct State {
     handles: Vec<loom::thread::Thread>,
     free: Vec<u16>,
     free_entries: Vec<u16>,
-    /// The latest of [`Platform::number`].
+    /// The latest of [`Platform::unique_id`].
     number: u64,
     /// Indexed by slot.
     asleep: [bool; THREADS + 1],
@@ -246,7 +246,7 @@ unsafe impl Platform for Model {
         }
     }
 
-    fn relax(_ns: u32) {
+    fn busy_wait_ns(_ns: u32) {
         loom::thread::yield_now();
     }
 
@@ -326,7 +326,7 @@ unsafe impl Platform for Model {
         (1..=state().handles.len() as u16).filter_map(Slot::new)
     }
 
-    fn number() -> u64 {
+    fn unique_id() -> u64 {
         let mut state = state();
         state.number += 1;
         state.number
@@ -364,9 +364,9 @@ unsafe impl Platform for Model {
         false
     }
 
-    fn raise_shield() {}
+    fn raise_signal_guard() {}
 
-    unsafe fn lower_shield() {}
+    unsafe fn lower_signal_guard() {}
 
     fn cpus() -> u32 {
         SPINNERS.get() + 1

@@ -215,7 +215,7 @@ unsafe impl Platform for Counting {
         if same(now) { Spin2::Deadline } else { Spin2::Changed(now.0, now.1) }
     }
 
-    fn relax(_ns: u32) {
+    fn busy_wait_ns(_ns: u32) {
         wait();
     }
     fn yield_now() {
@@ -260,7 +260,7 @@ unsafe impl Platform for Counting {
     fn slots() -> impl Iterator<Item = Slot> {
         (1..ACTORS as u16).filter_map(Slot::new)
     }
-    fn number() -> u64 {
+    fn unique_id() -> u64 {
         NUMBER.set(NUMBER.get() + 1);
         NUMBER.get()
     }
@@ -291,8 +291,8 @@ unsafe impl Platform for Counting {
     fn should_yield() -> bool {
         false
     }
-    fn raise_shield() {}
-    unsafe fn lower_shield() {}
+    fn raise_signal_guard() {}
+    unsafe fn lower_signal_guard() {}
     fn cpus() -> u32 {
         CPUS.get()
     }

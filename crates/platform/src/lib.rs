@@ -173,21 +173,21 @@ impl<P: Platform> Drop for Me<P> {
 /// While it lives, a signal handler of this thread does without queues: it must not wait for
 /// what the interrupted operation holds. For operations that need no slot.
 #[must_use]
-pub struct Shield<P: Platform>(core::marker::PhantomData<(P, *mut ())>);
+pub struct SignalGuard<P: Platform>(core::marker::PhantomData<(P, *mut ())>);
 
-impl<P: Platform> Shield<P> {
+impl<P: Platform> SignalGuard<P> {
     /// Puts it up.
     #[inline]
     pub fn up() -> Self {
-        P::raise_shield();
-        Shield(core::marker::PhantomData)
+        P::raise_signal_guard();
+        SignalGuard(core::marker::PhantomData)
     }
 }
 
-impl<P: Platform> Drop for Shield<P> {
+impl<P: Platform> Drop for SignalGuard<P> {
     fn drop(&mut self) {
         // SAFETY: raised in `up`, for what ends here (1).
-        unsafe { P::lower_shield() };
+        unsafe { P::lower_signal_guard() };
     }
 }
 
@@ -252,7 +252,7 @@ pub unsafe trait Platform: Sized + Copy + Send + Sync + 'static {
     ) -> Spin2<A, B>;
 
     /// Lets `ns` nanoseconds pass without touching memory (at least one polite pause).
-    fn relax(ns: u32);
+    fn busy_wait_ns(ns: u32);
 
     /// Offers the CPU to another runnable thread.
     fn yield_now();
@@ -315,7 +315,7 @@ pub unsafe trait Platform: Sized + Copy + Send + Sync + 'static {
     fn slots() -> impl Iterator<Item = Slot>;
 
     /// A number above 0 that no other call returns; counts up.
-    fn number() -> u64;
+    fn unique_id() -> u64;
 
     /// The CPU the caller runs on, as far as it can be told cheaply; [`NO_CPU`] if it cannot.
     fn cpu() -> u16;
@@ -371,15 +371,15 @@ pub unsafe trait Platform: Sized + Copy + Send + Sync + 'static {
     }
 
     /// Tells signal handlers of this thread that it is inside a lock operation, one more if it is inside
-    /// another already. [`enter`](Self::enter) does it too; see [`Shield`].
-    fn raise_shield();
+    /// another already. [`enter`](Self::enter) does it too; see [`SignalGuard`].
+    fn raise_signal_guard();
 
-    /// Takes back what [`raise_shield`](Self::raise_shield) has told them once.
+    /// Takes back what [`raise_signal_guard`](Self::raise_signal_guard) has told them once.
     ///
     /// # Safety
     ///
     /// 1. The caller raised it, and the operation that it was raised for is over.
-    unsafe fn lower_shield();
+    unsafe fn lower_signal_guard();
 
     /// CPUs in the affinity mask.
     fn cpus() -> u32;
@@ -493,7 +493,7 @@ pub struct Heavy {
 /// ```
 /// ```compile_fail,E0133
 /// use lockwright_platform::{Native, Platform};
-/// Native::lower_shield();
+/// Native::lower_signal_guard();
 /// ```
 /// ```compile_fail,E0200
 /// struct Never;

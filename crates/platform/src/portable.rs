@@ -166,7 +166,7 @@ unsafe impl Platform for Portable {
         spin::spin_while2::<Self, A, B>(a, b, order, until, ())
     }
 
-    fn relax(ns: u32) {
+    fn busy_wait_ns(ns: u32) {
         for _ in 0..(ns / PAUSE_NS).max(1) {
             core::hint::spin_loop();
         }
@@ -227,7 +227,7 @@ unsafe impl Platform for Portable {
         THREADS.taken()
     }
 
-    fn number() -> u64 {
+    fn unique_id() -> u64 {
         static LATEST: AtomicU64 = AtomicU64::new(0);
         // Ordering: Relaxed, hint (numbers differ; nothing else is told by them)
         LATEST.fetch_add(1, Relaxed) + 1
@@ -271,12 +271,12 @@ unsafe impl Platform for Portable {
         false
     }
 
-    fn raise_shield() {
-        threads::shield::<Self>(1);
+    fn raise_signal_guard() {
+        threads::signal_guard::<Self>(1);
     }
 
-    unsafe fn lower_shield() {
-        threads::unshield::<Self>();
+    unsafe fn lower_signal_guard() {
+        threads::drop_signal_guard::<Self>();
     }
 
     fn cpus() -> u32 {

@@ -39,7 +39,7 @@ fn turn<P: Platform>(turns: &mut u32, until: &Until) -> Option<Stop> {
     *turns = turns.saturating_add(1);
     match until.pace {
         Pace::Tight => core::hint::spin_loop(),
-        Pace::Every(ns) => P::relax(ns),
+        Pace::Every(ns) => P::busy_wait_ns(ns),
     }
     if until.deadline.is_none() && turns.is_multiple_of(0x100) {
         give_way::<P>(*turns);

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! Edges
-//!  [slots.busy]  shield: compiler fence SeqCst <-> a signal handler's enter: compiler fence SeqCst  forbids that a handler finds the wait lock taken and the flag clear
+//!  [slots.busy]  signal_guard: compiler fence SeqCst <-> a signal handler's enter: compiler fence SeqCst  forbids that a handler finds the wait lock taken and the flag clear
 //! ```
 
 use core::cell::Cell;
@@ -120,7 +120,7 @@ pub(crate) fn my_record<P: Threads>() -> Option<&'static ThreadRecord<P>> {
 
 /// Adds to how many lock operations the thread is inside of; returns what it was before.
 #[inline]
-pub(crate) fn shield<P: Threads>(plus: u8) -> u8 {
+pub(crate) fn signal_guard<P: Threads>(plus: u8) -> u8 {
     // For the compiler, so that a signal handler between two operations of this thread sees them
     // in order.
     // Ordering: SeqCst, [slots.busy]: store-load within the thread, the depth against the wait lock
@@ -131,17 +131,17 @@ pub(crate) fn shield<P: Threads>(plus: u8) -> u8 {
     was
 }
 
-/// Takes back what [`shield`] added.
+/// Takes back what [`signal_guard`] added.
 #[inline]
-pub(crate) fn unshield<P: Threads>() {
-    shield::<P>(u8::MAX);
+pub(crate) fn drop_signal_guard<P: Threads>() {
+    signal_guard::<P>(u8::MAX);
 }
 
 /// See [`Platform::enter`].
 pub(crate) fn enter<P: Threads>() -> Option<Me<P>> {
     // First of all, so that a signal handler that interrupts the rest gets no slot.
-    if shield::<P>(1) != 0 {
-        unshield::<P>();
+    if signal_guard::<P>(1) != 0 {
+        drop_signal_guard::<P>();
         return None;
     }
     let me = match mine() {
@@ -150,7 +150,7 @@ pub(crate) fn enter<P: Threads>() -> Option<Me<P>> {
         None => first_slot(),
     };
     if me.is_none() {
-        unshield::<P>();
+        drop_signal_guard::<P>();
     }
     me
 }
@@ -177,7 +177,7 @@ pub(crate) fn leave<P: Threads>(slot: Slot, borrowed: bool) {
     if borrowed {
         give_up::<P>(slot, P::threads().get(slot));
     }
-    unshield::<P>();
+    drop_signal_guard::<P>();
 }
 
 /// See [`Platform::claim_lock_record`].

@@ -54,7 +54,7 @@ impl RwLock {
     #[inline(always)]
     fn try_read(&self) -> bool {
         under_policy!(self, raw => {
-            if self.lets_readers_past() { raw.try_read_again() } else { raw.try_read() }
+            if self.lets_readers_past() { raw.try_read_recursive() } else { raw.try_read() }
         })
     }
 

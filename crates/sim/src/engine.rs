@@ -5,14 +5,14 @@
 //! queued. All of a simulation happens on one OS thread, so each operation takes effect at one
 //! instant: histories are sequentially consistent.
 //!
-//! What the running thread does is in `acts`, who runs where in `scheduler`, what is checked all the
+//! What the running thread does is in `operations`, who runs where in `scheduler`, what is checked all the
 //! time in `audit`.
 //!
 //! Past 500 lines by its types, which all parts share; what is done with them is in the parts.
 
-mod acts;
 mod audit;
 mod governor;
+mod operations;
 mod queue;
 mod scheduler;
 mod turn;
@@ -27,9 +27,9 @@ pub(crate) use turn::Turn;
 use crate::layout::{Layout, Ps};
 use crate::lines::{Access, Lines};
 
-/// Why a thread was resumed.
+/// WakeReason a thread was resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Why {
+pub(crate) enum WakeReason {
     /// What it did is done.
     Done,
     /// The line it spins on was written, or may have been.
@@ -49,7 +49,7 @@ enum State {
     /// On its CPU; a resumption is queued, or it is running right now.
     Running,
     /// Off its CPU, to go on with this reason when it gets one.
-    Ready(Why),
+    Ready(WakeReason),
     /// On its CPU, asleep until something happens to its line.
     Spinning,
     /// Off its CPU, until woken; `true` until a token comes, else until a time only.
@@ -84,7 +84,7 @@ pub(crate) struct Thread {
     /// When the first `Alarm` event queued for it comes, and the first `Slice` event.
     alarm: Ps,
     slice: Ps,
-    why: Why,
+    why: WakeReason,
     /// A request that is on its way to its line's home.
     sent: Option<(u32, Access)>,
     /// Spinners to tell when it leaves its CPU.
@@ -92,9 +92,9 @@ pub(crate) struct Thread {
     /// Inside a lock operation.
     pub inside: bool,
     /// How many lock operations without a slot are under way.
-    pub shields: u8,
+    pub signal_guards: u8,
     /// It is not preempted: see `without_preemption`.
-    pub steady: bool,
+    pub nonpreemptible: bool,
     /// It has asked for an extension of its slice; it has been given one, which has not ended.
     asks: bool,
     granted: bool,
@@ -104,7 +104,7 @@ pub(crate) struct Thread {
     ran: Ps,
     since: Ps,
     /// What it has had of its CPU by the scheduler's account, up to `since` if it runs.
-    virtual_ran: Ps,
+    vruntime: Ps,
     /// When it goes on, if it runs.
     resumes: Ps,
     /// What was left until then when it was interrupted.
@@ -122,19 +122,19 @@ impl Thread {
             watch: Watch::default(),
             alarm: Ps::MAX,
             slice: Ps::MAX,
-            why: Why::Done,
+            why: WakeReason::Done,
             sent: None,
             watchers: Vec::new(),
             inside: false,
-            shields: 0,
-            steady: false,
+            signal_guards: 0,
+            nonpreemptible: false,
             asks: false,
             granted: false,
             voluntary: 0,
             involuntary: 0,
             ran: 0,
             since: 0,
-            virtual_ran: 0,
+            vruntime: 0,
             resumes: 0,
             rest: 0,
         }
@@ -142,7 +142,7 @@ impl Thread {
 
     /// What a running thread has had by now.
     fn virtual_time(&self, now: Ps) -> Ps {
-        self.virtual_ran + (now - self.since)
+        self.vruntime + (now - self.since)
     }
 }
 
@@ -150,8 +150,8 @@ struct Cpu {
     current: Option<u16>,
     queue: VecDeque<u16>,
     slice_end: Ps,
-    /// See [`Engine::floor`].
-    floor: Ps,
+    /// See [`Engine::min_vruntime`].
+    min_vruntime: Ps,
     idle_since: Ps,
     idle: Ps,
     /// Changes when a thread leaves the CPU.
@@ -211,7 +211,7 @@ pub(crate) struct Engine {
     pub numbers: u64,
     pub handled: u64,
     /// Operations of threads.
-    acts: u64,
+    operations: u64,
     /// When the next audit is due, and what the clock was at the last.
     audit_at: u64,
     audited: Ps,
@@ -242,7 +242,7 @@ impl Engine {
                 current: None,
                 queue: VecDeque::new(),
                 slice_end: 0,
-                floor: 0,
+                min_vruntime: 0,
                 idle_since: 0,
                 idle: 0,
                 stamp: 0,
@@ -282,7 +282,7 @@ impl Engine {
             hash: 0xcbf2_9ce4_8422_2325,
             numbers: 0,
             handled: 0,
-            acts: 0,
+            operations: 0,
             audit_at: AUDIT,
             audited: Ps::MAX,
             wakes: 0,
@@ -335,7 +335,7 @@ impl Engine {
 
     /// Whether a thread that goes on at `at` on its CPU has to give way first.
     fn is_due(&self, thread: u16, at: Ps) -> bool {
-        !self.threads[usize::from(thread)].steady && self.is_wanted(thread, at)
+        !self.threads[usize::from(thread)].nonpreemptible && self.is_wanted(thread, at)
     }
 
     /// Whether another thread should have the CPU of this one at `at`.
@@ -442,12 +442,12 @@ impl Engine {
                 return Err(format!("no end in sight after {seconds} simulated s: {waiters}"));
             }
             self.handled += 1;
-            if self.acts >= self.audit_at {
-                self.audit_at = self.acts + AUDIT;
+            if self.operations >= self.audit_at {
+                self.audit_at = self.operations + AUDIT;
                 if (self.stop)() {
                     return Err("interrupted".to_owned());
                 }
-                let idle = self.acts - self.got_on.0;
+                let idle = self.operations - self.got_on.0;
                 if self.patience.is_some_and(|patience| idle > patience) {
                     let (ms, waiters) =
                         ((self.now - self.got_on.1) / 1_000_000_000, self.waiters());
@@ -481,22 +481,22 @@ impl Engine {
                     return Ok(Next::Thread(id));
                 }
                 (What::Alarm, State::Parked(_)) => {
-                    self.wake(id, Why::Deadline, None);
+                    self.wake(id, WakeReason::Deadline, None);
                 }
                 (What::Alarm, State::Spinning) => {
                     self.unwatch(id, None);
-                    self.go_on(id, Why::Deadline, self.now);
+                    self.go_on(id, WakeReason::Deadline, self.now);
                 }
                 (What::Slice, State::Spinning) => {
                     let t = &mut self.threads[usize::from(id)];
                     if t.watch.resched {
                         self.unwatch(id, None);
-                        self.go_on(id, Why::Resched, self.now);
-                    } else if !t.steady {
+                        self.go_on(id, WakeReason::Resched, self.now);
+                    } else if !t.nonpreemptible {
                         // It looks at its line again when it gets the CPU back.
                         t.involuntary += 1;
                         self.unwatch(id, None);
-                        self.make_ready(id, Why::Line);
+                        self.make_ready(id, WakeReason::Line);
                     }
                 }
                 _ => {}
@@ -506,7 +506,7 @@ impl Engine {
 
     /// A loop got on.
     pub fn got_on(&mut self) {
-        self.got_on = (self.acts, self.now);
+        self.got_on = (self.operations, self.now);
     }
 
     /// Voluntary and involuntary switches and processor time of all threads.

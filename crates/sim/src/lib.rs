@@ -108,7 +108,7 @@ pub struct Outcome {
     pub events: u64,
 }
 
-/// Why a simulation has no outcome.
+/// WakeReason a simulation has no outcome.
 #[derive(Clone, Debug)]
 pub enum Failure {
     /// It got stuck, or was wrong: which threads wait for what, or what was wrong.
@@ -186,10 +186,10 @@ pub fn spawn(body: Box<dyn FnOnce()>) {
 ///
 /// Outside of a simulated thread.
 pub fn without_preemption<R>(f: impl FnOnce() -> R) -> R {
-    let set = |steady| {
+    let set = |nonpreemptible| {
         platform::with(|engine| {
             let me = usize::from(engine.current);
-            std::mem::replace(&mut engine.threads[me].steady, steady)
+            std::mem::replace(&mut engine.threads[me].nonpreemptible, nonpreemptible)
         })
     };
     let before = set(true);

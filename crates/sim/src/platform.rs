@@ -10,7 +10,7 @@ use lockwright_platform::{
     Spin2, ThreadRecord, Until, Wake, Word, Work, ZeroWord, fiber,
 };
 
-use crate::engine::{Engine, Watch, Why};
+use crate::engine::{Engine, WakeReason, Watch};
 use crate::layout::Ps;
 use crate::lines::Access;
 
@@ -233,7 +233,7 @@ fn touch(address: usize) {
 }
 
 /// Lets the running thread stand still for as long as the engine says; why it goes on.
-fn wait(f: impl FnOnce(&mut Engine) -> Option<Why>) -> Why {
+fn wait(f: impl FnOnce(&mut Engine) -> Option<WakeReason>) -> WakeReason {
     with(f).unwrap_or_else(|| {
         fiber::suspend();
         with(|engine| engine.why())
@@ -360,10 +360,10 @@ unsafe impl Platform for Sim {
                 engine.spin(watch)
             });
             match why {
-                Why::Deadline => return Spin::Deadline,
-                Why::Stopped => return Spin::Stopped,
-                Why::Resched => return Spin::Resched,
-                Why::Line | Why::Done | Why::Token => {}
+                WakeReason::Deadline => return Spin::Deadline,
+                WakeReason::Stopped => return Spin::Stopped,
+                WakeReason::Resched => return Spin::Resched,
+                WakeReason::Line | WakeReason::Done | WakeReason::Token => {}
             }
         }
     }
@@ -390,15 +390,15 @@ unsafe impl Platform for Sim {
                 engine.spin(watch)
             });
             match why {
-                Why::Deadline => return Spin2::Deadline,
-                Why::Stopped => return Spin2::Stopped,
-                Why::Resched => return Spin2::Resched,
-                Why::Line | Why::Done | Why::Token => {}
+                WakeReason::Deadline => return Spin2::Deadline,
+                WakeReason::Stopped => return Spin2::Stopped,
+                WakeReason::Resched => return Spin2::Resched,
+                WakeReason::Line | WakeReason::Done | WakeReason::Token => {}
             }
         }
     }
 
-    fn relax(ns: u32) {
+    fn busy_wait_ns(ns: u32) {
         // A second turn of a polling loop that saw what the first saw: sleep until that changes.
         let idle = with(|engine| engine.turn().ends());
         if let Some(addresses) = idle {
@@ -447,7 +447,7 @@ unsafe impl Platform for Sim {
             let me = usize::from(engine.current);
             std::mem::take(&mut engine.threads[me].token)
         });
-        if why == Why::Deadline && !token { Wake::TimedOut } else { Wake::Notified }
+        if why == WakeReason::Deadline && !token { Wake::TimedOut } else { Wake::Notified }
     }
 
     fn unpark(slot: Slot) -> bool {
@@ -484,7 +484,7 @@ unsafe impl Platform for Sim {
         with(|engine| {
             let id = engine.current;
             let me = &mut engine.threads[usize::from(id)];
-            let free = !me.inside && me.shields == 0;
+            let free = !me.inside && me.signal_guards == 0;
             me.inside |= free;
             free.then(|| Slot::new(id + 1)).flatten().map(|slot| {
                 // SAFETY: the running thread's own slot, inside no operation until now (1, 2).
@@ -505,7 +505,7 @@ unsafe impl Platform for Sim {
         (1..=with(|engine| engine.threads.len() as u16)).filter_map(Slot::new)
     }
 
-    fn number() -> u64 {
+    fn unique_id() -> u64 {
         with(|engine| {
             engine.numbers += 1;
             engine.numbers
@@ -547,12 +547,12 @@ unsafe impl Platform for Sim {
         with(|engine| engine.should_yield())
     }
 
-    fn raise_shield() {
-        with(|engine| engine.threads[usize::from(engine.current)].shields += 1);
+    fn raise_signal_guard() {
+        with(|engine| engine.threads[usize::from(engine.current)].signal_guards += 1);
     }
 
-    unsafe fn lower_shield() {
-        with(|engine| engine.threads[usize::from(engine.current)].shields -= 1);
+    unsafe fn lower_signal_guard() {
+        with(|engine| engine.threads[usize::from(engine.current)].signal_guards -= 1);
     }
 
     fn cpus() -> u32 {
@@ -561,7 +561,7 @@ unsafe impl Platform for Sim {
 
     fn spinner_cap() -> u32 {
         // A kernel has no limit: a spinner there gives way to an owner that waits for its CPU.
-        let in_kernel = with(|engine| engine.threads[usize::from(engine.current)].steady);
+        let in_kernel = with(|engine| engine.threads[usize::from(engine.current)].nonpreemptible);
         if in_kernel { u32::MAX } else { Self::cpus().saturating_sub(1) }
     }
 

@@ -70,7 +70,8 @@ fn a_thread_that_slept_takes_the_cpu_at_once() {
     let mut latency = |preempt: f64| {
         machine.number_mut("scheduler.preempt").unwrap().value = preempt;
         let woken = Rc::new(Cell::new(0));
-        let hog = || Box::new(|| (0..10).for_each(|_| Sim::relax(4_000_000))) as Box<dyn FnOnce()>;
+        let hog =
+            || Box::new(|| (0..10).for_each(|_| Sim::busy_wait_ns(4_000_000))) as Box<dyn FnOnce()>;
         let sleeper = {
             let woken = Rc::clone(&woken);
             move || {
@@ -106,7 +107,7 @@ fn a_spinner_without_preemption_keeps_its_cpu() {
     for id in 0..3 * machine.cpus() {
         let word = Rc::clone(&word);
         all.push(Box::new(move || {
-            (0..100).for_each(|_| Sim::relax(100_000));
+            (0..100).for_each(|_| Sim::busy_wait_ns(100_000));
             if id == 0 {
                 word.0.store(1, Release);
             }
@@ -148,7 +149,7 @@ fn a_token_wakes_and_is_not_lost() {
 
 /// How often a thread slept that was woken so long after it began to go to sleep.
 fn sleeps(machine: &Machine, woken_after: u64) -> u64 {
-    let until = |at: u64| Sim::relax((at - clock()) as u32);
+    let until = |at: u64| Sim::busy_wait_ns((at - clock()) as u32);
     let sleeper = move || {
         until(10_000);
         let me = Sim::enter().unwrap();
@@ -173,7 +174,7 @@ fn wake_up(machine: &Machine, placement: Placement) -> f64 {
     let took = Rc::new(Cell::new(0));
     let result = Rc::clone(&took);
     let waker = move || {
-        Sim::relax(10_000);
+        Sim::busy_wait_ns(10_000);
         let began = clock();
         Sim::unpark(Slot::new(2).unwrap());
         result.set(clock() - began);
@@ -207,7 +208,7 @@ fn a_wake_up_across_sockets_is_left_to_the_other_cpu() {
 fn timer_interrupts_take_their_time() {
     let mut machine = steady("ivybridge-ex-8s");
     let busy = |machine: &Machine| {
-        let body = || (0..1_000).for_each(|_| Sim::relax(100_000));
+        let body = || (0..1_000).for_each(|_| Sim::busy_wait_ns(100_000));
         run(machine, SETUP, threads(vec![Box::new(body)])).unwrap().time.as_nanos() as f64
     };
     let (with, ticks) = (busy(&machine), 1e8 / machine.scheduler.tick_every.value);
@@ -222,7 +223,7 @@ fn timer_interrupts_take_their_time() {
 fn a_long_operation_is_interrupted_as_often_as_short_ones() {
     let machine = steady("ivybridge-ex-8s");
     let busy = |ns: u32| {
-        let body = move || (0..100_000_000 / ns).for_each(|_| Sim::relax(ns));
+        let body = move || (0..100_000_000 / ns).for_each(|_| Sim::busy_wait_ns(ns));
         run(&machine, SETUP, threads(vec![Box::new(body)])).unwrap().time.as_nanos() as f64 - 1e8
     };
     let (short, long) = (busy(100_000), busy(10_000_000));
@@ -260,7 +261,7 @@ fn wake_ups_beside(
     times: u64,
     others: Vec<Box<dyn FnOnce()>>,
 ) -> Vec<u64> {
-    let until = |at: u64| Sim::relax(u32::try_from(at - clock()).unwrap());
+    let until = |at: u64| Sim::busy_wait_ns(u32::try_from(at - clock()).unwrap());
     let ends = Rc::new(Cell::new(Vec::new()));
     let result = Rc::clone(&ends);
     let sleeper = move || {
@@ -330,11 +331,11 @@ fn a_core_sleeps_as_its_least_sleepy_thread() {
 
     let idle = took(|_| ());
     assert!(idle.iter().all(|&took| took > deep), "{idle:?}");
-    let busy = took(|until| (0..until / 100_000).for_each(|_| Sim::relax(100_000)));
+    let busy = took(|until| (0..until / 100_000).for_each(|_| Sim::busy_wait_ns(100_000)));
     assert!(!busy.iter().any(|&took| took > deep / 2), "{busy:?}");
     let naps = took(|until| {
         while clock() < until {
-            Sim::relax(1_000);
+            Sim::busy_wait_ns(1_000);
             Sim::sleep(100_000);
         }
     });
@@ -375,7 +376,7 @@ fn deadlines_of_waits_that_ended_do_not_count() {
     let others = move || {
         // Something happens all the time, lest the clock skip what comes too late.
         for step in 1..=36 {
-            Sim::relax(u32::try_from(step * 50_000 - clock()).unwrap());
+            Sim::busy_wait_ns(u32::try_from(step * 50_000 - clock()).unwrap());
             match step {
                 2 | 12 => assert!(Sim::unpark(Slot::new(1).unwrap())),
                 24 => word.0.store(1, Release),
@@ -409,7 +410,7 @@ fn heavy_fence(machine: &Machine, beside: usize, also: bool) -> (f64, f64) {
         Box::new(move || {
             Sim::sleep(BEGIN - clock());
             let began = clock();
-            (0..100_000).for_each(|_| Sim::relax(20));
+            (0..100_000).for_each(|_| Sim::busy_wait_ns(20));
             longest.set(longest.get().max(clock() - began));
         })
     };

@@ -42,10 +42,11 @@ fn a_new_thread_begins_on_the_cpu_that_has_the_fewest() {
     let seen = Rc::new(Cell::new(None));
     let result = Rc::clone(&seen);
     // Two on CPU 0 with the parent, one on CPUs 1 and 3, none on CPU 2.
-    let busy = || Box::new(|| (0..100).for_each(|_| Sim::relax(100_000))) as Box<dyn FnOnce()>;
+    let busy =
+        || Box::new(|| (0..100).for_each(|_| Sim::busy_wait_ns(100_000))) as Box<dyn FnOnce()>;
     let sleepy = || Box::new(|| Sim::sleep(10_000_000)) as Box<dyn FnOnce()>;
     let parent = move || {
-        Sim::relax(1_000_000);
+        Sim::busy_wait_ns(1_000_000);
         child(move || result.set(Some(Sim::cpu())));
     };
     let all = vec![Box::new(parent) as Box<dyn FnOnce()>, busy(), sleepy(), busy(), busy()];
@@ -64,7 +65,7 @@ fn a_new_thread_waits_behind_the_others() {
     one(&machine, move || {
         spawn(Box::new(move || result.set(clock())));
         at.set(clock());
-        (0..100).for_each(|_| Sim::relax(100_000));
+        (0..100).for_each(|_| Sim::busy_wait_ns(100_000));
     });
     let (slice, waited) = (machine.scheduler.slice.value as u64, begun.get() - spawned.get());
     assert!((slice - 200_000..=slice + 200_000).contains(&waited), "{waited} ns of {slice}");
@@ -100,7 +101,7 @@ fn numbers_are_given_again_and_nothing_is_lost() {
                 child(|| {
                     // No more than the switch to it, and the way out of the CPU's sleep.
                     assert!(cpu_time() < 100_000, "{} ns", cpu_time());
-                    Sim::relax(10_000);
+                    Sim::busy_wait_ns(10_000);
                 });
             }
             result.set(Sim::slots().count() as u16);

@@ -67,18 +67,18 @@ impl Operation {
         let mut draw = Draw::new(seed);
         let mut all = Operated::default();
         loop {
-            P::relax(around(&mut draw, self.outside_ns));
+            P::busy_wait_ns(around(&mut draw, self.outside_ns));
             let inside = around(&mut draw, self.inside_ns);
             if self.pattern == Pattern::SharedRead {
                 all.torn += lock.read(|entries| {
                     let before = value(entries);
-                    P::relax(inside);
+                    P::busy_wait_ns(inside);
                     u64::from(value(entries) != before)
                 });
             } else {
                 lock.write(|entries| {
                     let before = value(entries);
-                    P::relax(inside);
+                    P::busy_wait_ns(inside);
                     entries.store(before + 1, Relaxed);
                 });
                 all.written += 1;

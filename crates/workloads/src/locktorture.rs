@@ -75,7 +75,9 @@ impl Torture {
                 inside.store(1, Relaxed);
                 let before = *writes;
                 if long {
-                    P::relax(u32::try_from(self.long_hold.as_nanos() * 5).unwrap_or(u32::MAX));
+                    P::busy_wait_ns(
+                        u32::try_from(self.long_hold.as_nanos() * 5).unwrap_or(u32::MAX),
+                    );
                 }
                 if gives_up {
                     P::yield_now();
@@ -90,7 +92,7 @@ impl Torture {
                 return all;
             }
             if self.outside_ns > 0 {
-                P::relax(self.outside_ns);
+                P::busy_wait_ns(self.outside_ns);
             }
         }
     }

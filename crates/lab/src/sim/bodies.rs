@@ -229,14 +229,14 @@ impl<L: BenchRwLock + 'static> One<L> {
         loop {
             if until_map == 0 {
                 // Unmap: the pages go with the lock held for reading. Then map anew.
-                let table = |_| Sim::relax(zap * PAGES);
+                let table = |_| Sim::busy_wait_ns(zap * PAGES);
                 let free = |_: &AtomicU64| (0..faults / PAGES).for_each(table);
                 lock.write_then_read(|counter| count(counter, map), free);
                 lock.write(|counter| count(counter, map));
                 writes += 2;
                 until_map = faults;
             }
-            lock.read(|_| Sim::relax(fault));
+            lock.read(|_| Sim::busy_wait_ns(fault));
             until_map -= 1;
             if self.tally.over() {
                 break;
@@ -286,6 +286,6 @@ impl<L: BenchRwLock + 'static> One<L> {
 fn count(counter: &AtomicU64, ns: u32) {
     // Ordering: Relaxed throughout: the lock orders the counter, if it does.
     let before = counter.load(Relaxed);
-    Sim::relax(ns);
+    Sim::busy_wait_ns(ns);
     counter.store(before + 1, Relaxed);
 }

@@ -32,7 +32,7 @@ pub(super) struct Events {
 pub(super) fn control(tally: &Tally, outside_ns: u32, mut section: impl FnMut()) {
     loop {
         for _ in 0..3 * COUNTERS {
-            Sim::relax(outside_ns);
+            Sim::busy_wait_ns(outside_ns);
             section();
             if tally.over() {
                 return;
@@ -48,7 +48,7 @@ impl Events {
         let all = threads as u64 * u64::from(COUNTERS);
         'all: loop {
             for _ in 0..all {
-                Sim::relax(outside_ns);
+                Sim::busy_wait_ns(outside_ns);
                 // A counter that is full stays full.
                 self.posted.set((self.posted.get() + 1).min(all));
                 self.wake();
@@ -76,7 +76,7 @@ impl Events {
         };
         while self.wait() {
             if section(&one) {
-                Sim::relax(outside_ns);
+                Sim::busy_wait_ns(outside_ns);
                 if tally.over() {
                     return;
                 }

@@ -67,11 +67,11 @@ impl<S: Fn(usize, u32) -> u64 + 'static> User<S> {
         let Turn { work_ns, locks, sections, inside_ns, outside_ns } = self.turn;
         let mut around = |ns: u32| rng.u32(ns / 2..=ns / 2 + ns);
         let begun = cpu_time();
-        Sim::relax(around(work_ns));
+        Sim::busy_wait_ns(around(work_ns));
         note(0, cpu_time() - begun);
         for lock in (0..locks).flat_map(|lock| (0..sections).map(move |_| lock)) {
             let begun = cpu_time();
-            Sim::relax(around(outside_ns));
+            Sim::busy_wait_ns(around(outside_ns));
             let asked = cpu_time();
             let got = (self.section)(lock as usize, around(inside_ns));
             note(got - asked, cpu_time() - begun);

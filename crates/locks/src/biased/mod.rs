@@ -13,7 +13,7 @@
 //!
 //! *Guarantees*: those of the semaphore, for timed, fair, upgradable and repeated reads as well. A
 //! try to read or to write fails also beside a try to write that is about to fail. *Does not
-//! guarantee*: in signal handlers, [`RawBiasedRwLock::read_again`]; a guard taken in a handler must
+//! guarantee*: in signal handlers, [`RawBiasedRwLock::read_recursive`]; a guard taken in a handler must
 //! be dropped in it. A reader that cannot publish (no slot, a line full of cells in use) takes the
 //! semaphore. *Fork*: the child forgets the biased readers of other threads, which do not exist
 //! there; the caller's own holds stay. *Thread exit*: a hold that outlives its thread stays, and so
@@ -237,15 +237,15 @@ impl<P: Platform, W: Policy, const FIRST: u32> RawBiasedRwLock<P, W, FIRST> {
     }
 
     /// As [`read`](Self::read), for a thread that may hold the lock for reading already.
-    pub fn read_again(&self) -> Reading<P> {
-        self.try_read_again().unwrap_or_else(|| self.read())
+    pub fn read_recursive(&self) -> Reading<P> {
+        self.try_read_recursive().unwrap_or_else(|| self.read())
     }
 
-    /// The same if it needs no wait; see [`RawRwLock::try_read_again`]. A reader in a cell that a
+    /// The same if it needs no wait; see [`RawRwLock::try_read_recursive`]. A reader in a cell that a
     /// writer waits for joins itself there.
-    pub fn try_read_again(&self) -> Option<Reading<P>> {
+    pub fn try_read_recursive(&self) -> Option<Reading<P>> {
         let joined = self.read_biased().or_else(|| self.nested());
-        joined.or_else(|| self.base.try_read_again().then(|| self.counted()))
+        joined.or_else(|| self.base.try_read_recursive().then(|| self.counted()))
     }
 
     #[inline(always)]
@@ -392,7 +392,7 @@ impl<P: Platform, W: Policy, const FIRST: u32> RawBiasedRwLock<P, W, FIRST> {
             return;
         }
         let period = match old {
-            0 => P::number() << PERIOD_SHIFT,
+            0 => P::unique_id() << PERIOD_SHIFT,
             // A writer has given up: the readers that it did not wait for are in cells still.
             same => same & PERIOD,
         };

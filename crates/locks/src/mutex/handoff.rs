@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
-use lockwright_platform::{Me, Platform, Shield, Slot, Until, Word};
+use lockwright_platform::{Me, Platform, SignalGuard, Slot, Until, Word};
 
 use super::slow::First;
 use super::{Policy, RawMutex};
@@ -13,7 +13,7 @@ use crate::share;
 /// How long an unlock waits for the wait lock, to pass the lock on.
 const HANDOFF_WAIT_NS: u64 = 2_000;
 
-/// How many waiters are looked at for one that will not wake on the heir's CPU.
+/// How many waiters are looked at for one that will not wake on the new owner's CPU.
 const CHOICE: usize = 8;
 
 /// Bits of a waiter's word `node::KIND`. Written before it queues, and under the wait lock.
@@ -163,40 +163,40 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     /// request stands and the next unlock tries again).
     pub(super) fn hand_off(&self) -> bool {
         let Some(id) = self.anchor().index() else {
-            return self.no_heir();
+            return self.no_waiter();
         };
         let me = P::enter();
         // A signal handler that finds the wait lock taken by its own thread must not wait for it.
-        let _shield = Shield::<P>::up();
+        let _guard = SignalGuard::<P>::up();
         let Some(held) = Record::<P>::at(id).acquire_within(HANDOFF_WAIT_NS) else {
             return false;
         };
         if self.anchor().index() != Some(id) {
             return false;
         }
-        let Some(heir) = held.first() else {
+        let Some(first) = held.first() else {
             drop(held);
-            return self.no_heir();
+            return self.no_waiter();
         };
-        let guest = is_guest::<P>(heir);
+        let guest = is_guest::<P>(first);
         if Self::S.slices {
-            self.end_stay(me.as_ref(), &held, heir);
+            self.end_stay(me.as_ref(), &held, first);
         }
-        held.remove(heir);
+        held.remove(first);
         // All of it before the grant: after it the lock is another's.
         let wake = self.pass_requests(&held, guest);
         let detached = held.end_use(self.anchor());
         // Ordering: Release, [mutex.grant]: pairs with the loads in wait_queued() and cancel()
-        waiter_state::<P>(heir).store(state::GRANTED, Release);
+        waiter_state::<P>(first).store(state::GRANTED, Release);
         drop(held);
         if let Some(detached) = detached {
             detached.give_back();
         }
         inc::<P>(Event::MutexHandoff);
         give_time_back::<P>();
-        P::unpark(heir);
-        // The heir is not the one to do it: woken by its first unlock, the next would find the lock free and
-        // the heir about to steal it.
+        P::unpark(first);
+        // The new owner is not the one to do it: woken by its first unlock, the next would find the lock free and
+        // the new owner about to steal it.
         if let Some(next) = wake {
             P::unpark(next);
         }
@@ -204,10 +204,10 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     }
 
     /// The caller's stay ends, or is interrupted by a guest.
-    fn end_stay(&self, me: Option<&Me<P>>, held: &HeldRecord<P>, heir: Slot) {
+    fn end_stay(&self, me: Option<&Me<P>>, held: &HeldRecord<P>, first: Slot) {
         let record = held.record();
-        let heir_kind = word::<P>(heir, node::KIND);
-        let guest = heir_kind & kind::GUEST != 0;
+        let first_kind = word::<P>(first, node::KIND);
+        let guest = first_kind & kind::GUEST != 0;
         // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock]) (block)
         let slice_end = record.slice_end().load(Relaxed);
         let waiters = record.length().load(Relaxed);
@@ -216,10 +216,10 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         record.since().store(now, Relaxed);
         let owner = me.map_or(0, |me| u32::from(me.slot().get()));
         let by_guest = record.guest_owner().load(Relaxed) == owner;
-        let returns = heir_kind & kind::LENDER != 0;
+        let returns = first_kind & kind::LENDER != 0;
         if guest && !returns {
             record.guests().store(record.guests().load(Relaxed) + 1, Relaxed);
-            record.guest_owner().store(heir.get().into(), Relaxed);
+            record.guest_owner().store(first.get().into(), Relaxed);
         }
 
         if let Some(me) = me {
@@ -237,17 +237,17 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         }
         if !guest && slice_end != 0 {
             Self::begin_slice(held, true);
-            self.choose_next(held, heir);
+            self.choose_next(held, first);
         }
     }
 
-    /// Puts a waiter behind the heir that will not wake on the heir's CPU: it would preempt it there, while
+    /// Puts a waiter behind the new owner that will not wake on its CPU: it would preempt it there, while
     /// the old owner's CPU falls idle.
-    fn choose_next(&self, held: &HeldRecord<P>, heir: Slot) {
-        let Some(next) = held.next(heir) else {
+    fn choose_next(&self, held: &HeldRecord<P>, first: Slot) {
+        let Some(next) = held.next(first) else {
             return;
         };
-        let busy = P::last_cpu(heir);
+        let busy = P::last_cpu(first);
         if P::last_cpu(next) != busy
             || word::<P>(next, node::KIND) & (kind::PASSED_OVER | kind::GUEST) != 0
         {
@@ -260,7 +260,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
                     let passed = node::word::<P>(next, node::KIND);
                     // Ordering: Relaxed, sequence (inside the wait lock, [record.wait_lock])
                     passed.store(kind::PASSED_OVER, Relaxed);
-                    return held.move_behind(slot, heir);
+                    return held.move_behind(slot, first);
                 }
                 Some(slot) => other = held.next(slot),
                 None => return,
@@ -269,7 +269,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     }
 
     /// A hand-off was asked for, but the queue is empty: the request is void.
-    fn no_heir(&self) -> bool {
+    fn no_waiter(&self) -> bool {
         // Ordering: Relaxed, hint (requests only; the owner takes it down before it releases)
         self.words.ctl.fetch_and(!ctl::HANDOFF, Relaxed);
         false

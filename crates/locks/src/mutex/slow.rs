@@ -367,7 +367,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         if self.is_locked() {
             return false;
         }
-        P::relax(lines * P::line_ns());
+        P::busy_wait_ns(lines * P::line_ns());
         self.words.count.load(Relaxed) == count && !self.is_locked()
     }
 
@@ -482,7 +482,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         held.remove(me.slot());
         let mut next = None;
         if was_first {
-            // The request was this waiter's: its heir has not asked (race 12), and must be woken
+            // The request was this waiter's: the next first one has not asked (race 12), and must be woken
             // to look after itself (race 11).
             // Ordering: Relaxed, hint (requests only)
             self.words.ctl.fetch_and(!ctl::HANDOFF, Relaxed);

@@ -74,7 +74,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             if self.try_acquire() {
                 return true;
             }
-            P::relax(1);
+            P::busy_wait_ns(1);
         }
         false
     }

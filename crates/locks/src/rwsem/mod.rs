@@ -14,7 +14,7 @@
 //! with `handoff_ns`, nobody overtakes the first waiter once it has asked, which it does at the
 //! first look at the lock after that time (guests go before it for as long again, then ask in its
 //! place: it waits for twice `handoff_ns`, and for the sections of those before it); a reader that holds the lock may take it again by
-//! [`RawRwLock::read_again`] whoever waits; more than 2^55 - 1 readers are refused, not miscounted;
+//! [`RawRwLock::read_recursive`] whoever waits; more than 2^55 - 1 readers are refused, not miscounted;
 //! abortable by deadline. *Does not guarantee*: order among runners; a bound for a thread without
 //! a slot; use in signal handlers (an unlock may have to wait for the queue's wait lock); priority
 //! inheritance; use across processes. *Fork*: as the
@@ -219,7 +219,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
 
     #[inline(always)]
     fn read_by(&self, deadline: Option<u64>) -> bool {
-        if W::RECURSIVE_READS && self.try_read_again() {
+        if W::RECURSIVE_READS && self.try_read_recursive() {
             return true;
         }
         if !Self::S.user.counts_first {
@@ -238,7 +238,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     #[inline]
     pub fn try_read(&self) -> bool {
         if W::RECURSIVE_READS {
-            return self.try_read_again();
+            return self.try_read_recursive();
         }
         self.try_read_unless(|_| READ_FAILED)
     }
@@ -246,15 +246,15 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     /// The same for a thread that reads already, perhaps: if there are readers and no writer, it
     /// joins them whoever waits. Never waits for a writer that waits for the caller. (A reader that
     /// is about to back out cannot be told from a holder, and lets the caller in as well.)
-    pub fn try_read_again(&self) -> bool {
+    pub fn try_read_recursive(&self) -> bool {
         self.try_read_unless(|now| {
             if now & count::READERS != 0 { WRITER | READ_FAIL } else { READ_FAILED }
         })
     }
 
     /// As [`read`](Self::read), for a thread that may hold the lock for reading already.
-    pub fn read_again(&self) {
-        if !self.try_read_again() {
+    pub fn read_recursive(&self) {
+        if !self.try_read_recursive() {
             self.read();
         }
     }

@@ -78,7 +78,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
                 if !reader && self.may_drain() {
                     return false;
                 }
-                P::relax(1);
+                P::busy_wait_ns(1);
             }
         }
         // To a guest the lock is passed on: a yield would let the owner run to the end of its time.

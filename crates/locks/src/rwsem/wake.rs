@@ -3,7 +3,7 @@
 
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use lockwright_platform::{Me, NO_CPU, Platform, Shield, Slot, Word};
+use lockwright_platform::{Me, NO_CPU, Platform, SignalGuard, Slot, Word};
 
 use super::count::{HANDOFF, LOCKED, READ_FAIL, READER, READERS, UPGRADABLE, WAITERS, WRITER};
 use super::policy::NEVER;
@@ -107,7 +107,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
     #[cold]
     pub(super) fn wake(&self, who: Wakers) {
         let me = P::enter();
-        let _shield = Shield::<P>::up();
+        let _guard = SignalGuard::<P>::up();
         if let Some(me) = &me {
             P::check_in(me);
         }
@@ -408,7 +408,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         // Not by WAITERS, which may be down while a writer dozes.
         // Ordering: Acquire, [rwsem.queue]: whoever waits had attached the record before
         self.count.load(Acquire);
-        let _shield = Shield::<P>::up();
+        let _guard = SignalGuard::<P>::up();
         let Some(id) = self.anchor().index() else {
             return false;
         };

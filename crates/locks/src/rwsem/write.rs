@@ -67,10 +67,10 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         self.describe(me, kind::WRITER, seen_owner, guest);
         let mut list = WakeList::new();
         // While it waits for readers alone it is awake: they need not wake it.
-        let mut quiet = false;
+        let mut draining = false;
         if self.push(&held, me, guest) {
-            quiet = P::spinner_cap() > 0 && self.may_drain();
-            if !quiet {
+            draining = P::spinner_cap() > 0 && self.may_drain();
+            if !draining {
                 self.ask_for_wake();
             }
         } else {
@@ -87,7 +87,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             return self.write_granted(me);
         }
         loop {
-            if self.try_write_queued(me, &held, quiet) {
+            if self.try_write_queued(me, &held, draining) {
                 held.remove(me.slot());
                 self.ask_for_guest(&held);
                 held.leave(self.anchor());
@@ -105,8 +105,8 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
             if deadline.is_some_and(|at| P::now() >= at) {
                 return self.cancel(me, record, Event::RwsemWlock, Event::RwsemWlockFail);
             }
-            let hopes = first && (self.spin_for_handoff() || self.spin_as_first(&mut looks));
-            if !hopes && !quiet {
+            let retry_awake = first && (self.spin_for_handoff() || self.spin_as_first(&mut looks));
+            if !retry_awake && !draining {
                 loop {
                     self.sleep_as_writer(me, first, doze_ns, deadline);
                     sleeps += 1;
@@ -124,9 +124,9 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
                 drop(held);
                 return self.write_granted(me);
             }
-            if !hopes && quiet {
+            if !retry_awake && draining {
                 // Before it sleeps it looks once more: an unlock that comes first is seen then.
-                quiet = false;
+                draining = false;
                 self.ask_for_wake();
             }
         }
@@ -162,11 +162,11 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
         // Ordering: Relaxed, hint (only the first waiter raises the flag)
         if first && self.count.load(Relaxed) & HANDOFF == 0 {
             // Steady readers may leave no unlock to wake this thread to its right (race 16).
-            let right_ns = match Self::S.admission.handoff_ns {
+            let until_handoff_ns = match Self::S.admission.handoff_ns {
                 NEVER => NEVER,
                 _ => P::ns_of(handoff_at::<P>(me.slot()).saturating_sub(P::ticks())),
             };
-            let ns = right_ns.min(doze_ns);
+            let ns = until_handoff_ns.min(doze_ns);
             if ns != NEVER {
                 let at = P::now() + ns;
                 until = Some(until.map_or(at, |deadline| deadline.min(at)));
@@ -199,7 +199,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
 
     /// A queued writer's attempt. The first one, if it has waited long enough and the lock is
     /// held, forbids stealing; while that holds, no other gets the lock here.
-    fn try_write_queued(&self, me: &Me<P>, held: &HeldRecord<P>, quiet: bool) -> bool {
+    fn try_write_queued(&self, me: &Me<P>, held: &HeldRecord<P>, draining: bool) -> bool {
         let first = held.first() == Some(me.slot());
         let alone = first && held.next(me.slot()).is_none();
         // Ordering: Relaxed, hint (re-checked by the exchange)
@@ -220,7 +220,7 @@ impl<P: Platform, W: Policy> RawRwLock<P, W> {
                 now & !HANDOFF & !WAITERS | flag | WRITER
             } else if first && (now & HANDOFF != 0 || self.may_ask(me, now)) {
                 // WAITERS as well: whoever woke the caller may have taken it down.
-                now | HANDOFF | if quiet { 0 } else { WAITERS }
+                now | HANDOFF | if draining { 0 } else { WAITERS }
             } else {
                 return false;
             };

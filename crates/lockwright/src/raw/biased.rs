@@ -42,11 +42,11 @@ impl<W: Policy, const FIRST: u32> RawBiasedRwLockWith<W, FIRST> {
     #[inline(always)]
     fn read_by(&self, mode: Mode, wait: Wait) -> Option<Reading<Native>> {
         match (mode, wait) {
-            (Mode::ReadAgain, Wait::Not) => self.0.try_read_again(),
+            (Mode::ReadAgain, Wait::Not) => self.0.try_read_recursive(),
             (Mode::ReadAgain, Wait::Until(at)) => {
-                self.0.try_read_again().or_else(|| self.0.read_until(at))
+                self.0.try_read_recursive().or_else(|| self.0.read_until(at))
             }
-            (Mode::ReadAgain, Wait::Always) => Some(self.0.read_again()),
+            (Mode::ReadAgain, Wait::Always) => Some(self.0.read_recursive()),
             (_, Wait::Not) => self.0.try_read(),
             (_, Wait::Until(at)) => self.0.read_until(at),
             (_, Wait::Always) => Some(self.0.read()),

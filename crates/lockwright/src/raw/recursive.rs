@@ -14,21 +14,21 @@ use super::{GuardMarker, Mode, RawBiasedRwLockWith, RawRwLockWith, Wait};
 /// A raw lock whose readers may join themselves.
 pub trait RawReadAgain: RawRwLock {
     #[doc(hidden)]
-    fn read_again(&self, wait: WaitFor) -> Option<Self::SharedGuard>;
+    fn read_recursive(&self, wait: WaitFor) -> Option<Self::SharedGuard>;
 }
 
-/// How long [`RawReadAgain::read_again`] may wait.
+/// How long [`RawReadAgain::read_recursive`] may wait.
 #[doc(hidden)]
 pub struct WaitFor(Wait);
 
 impl<W: Policy> RawReadAgain for RawRwLockWith<W> {
-    fn read_again(&self, wait: WaitFor) -> Option<GuardMarker> {
+    fn read_recursive(&self, wait: WaitFor) -> Option<GuardMarker> {
         self.take(Mode::ReadAgain, wait.0).map(|()| GuardMarker::new())
     }
 }
 
 impl<W: Policy, const FIRST: u32> RawReadAgain for RawBiasedRwLockWith<W, FIRST> {
-    fn read_again(&self, wait: WaitFor) -> Option<Self::SharedGuard> {
+    fn read_recursive(&self, wait: WaitFor) -> Option<Self::SharedGuard> {
         self.read(Mode::ReadAgain, wait.0)
     }
 }
@@ -102,7 +102,7 @@ fn again<R: RawReadAgain, T: ?Sized>(
 ) -> Option<RwLockReadGuard<'_, R, T>> {
     // SAFETY: the guard is of the raw lock, acquired here; `raw` is not used to unlock.
     unsafe {
-        let guard = lock.raw().read_again(WaitFor(wait))?;
+        let guard = lock.raw().read_recursive(WaitFor(wait))?;
         Some(lock.make_read_guard_unchecked(guard))
     }
 }
@@ -114,7 +114,7 @@ fn again_arc<R: RawReadAgain, T: ?Sized>(
 ) -> Option<ArcRwLockReadGuard<R, T>> {
     // SAFETY: as in again().
     unsafe {
-        let guard = lock.raw().read_again(WaitFor(wait))?;
+        let guard = lock.raw().read_recursive(WaitFor(wait))?;
         Some(lock.make_arc_read_guard_unchecked(guard))
     }
 }

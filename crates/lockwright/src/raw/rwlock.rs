@@ -53,10 +53,12 @@ impl<W: Policy> RawRwLockWith<W> {
                 self.0.read();
                 true
             }
-            (Mode::ReadAgain, Wait::Not) => self.0.try_read_again(),
-            (Mode::ReadAgain, Wait::Until(at)) => self.0.try_read_again() || self.0.read_until(at),
+            (Mode::ReadAgain, Wait::Not) => self.0.try_read_recursive(),
+            (Mode::ReadAgain, Wait::Until(at)) => {
+                self.0.try_read_recursive() || self.0.read_until(at)
+            }
             (Mode::ReadAgain, Wait::Always) => {
-                self.0.read_again();
+                self.0.read_recursive();
                 true
             }
             (Mode::Upgradable, Wait::Not) => self.0.try_read_upgradable(),

@@ -54,7 +54,7 @@ impl<K: Work> Barging<K> {
             }
             // Ordering: Relaxed, hint (taken by an exchange above)
             if self.waiters.sleep_if(|| state.load(Relaxed) == 2).is_none() {
-                K::relax(CALL_NS);
+                K::busy_wait_ns(CALL_NS);
             }
             seen = self.spin();
         }
@@ -82,7 +82,7 @@ impl<K: Work> Barging<K> {
                 0
             });
             if !asleep {
-                K::relax(CALL_NS);
+                K::busy_wait_ns(CALL_NS);
             }
         }
     }

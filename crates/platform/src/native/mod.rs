@@ -105,7 +105,7 @@ unsafe impl Platform for Native {
         spin::spin_while2::<Self, A, B>(a, b, order, until, sample)
     }
 
-    fn relax(ns: u32) {
+    fn busy_wait_ns(ns: u32) {
         for _ in 0..(ns / clock::pause_ns()).max(1) {
             core::hint::spin_loop();
         }
@@ -165,7 +165,7 @@ unsafe impl Platform for Native {
         Self::threads().taken()
     }
 
-    fn number() -> u64 {
+    fn unique_id() -> u64 {
         static LATEST: AtomicU64 = AtomicU64::new(0);
         // Ordering: Relaxed, hint (numbers differ; nothing else is told by them)
         LATEST.fetch_add(1, Relaxed) + 1
@@ -238,12 +238,12 @@ unsafe impl Platform for Native {
         extension::give_back()
     }
 
-    fn raise_shield() {
-        threads::shield::<Self>(1);
+    fn raise_signal_guard() {
+        threads::signal_guard::<Self>(1);
     }
 
-    unsafe fn lower_shield() {
-        threads::unshield::<Self>();
+    unsafe fn lower_signal_guard() {
+        threads::drop_signal_guard::<Self>();
     }
 
     #[inline]

@@ -12,49 +12,49 @@
 //! `tests/scheduler.rs` and `tests/spawn.rs`.
 
 use super::governor::Depth;
-use super::{Engine, State, Thread, Turn, Why};
+use super::{Engine, State, Thread, Turn, WakeReason};
 use crate::layout::{Distance, Ps};
 use crate::lines::{Access, Request};
 
 impl Engine {
     /// A running thread goes into its CPU's queue, but not to its head.
-    pub(super) fn make_ready(&mut self, thread: u16, why: Why) {
+    pub(super) fn make_ready(&mut self, thread: u16, why: WakeReason) {
         let now = self.now;
         let t = &mut self.threads[usize::from(thread)];
         t.state = State::Ready(why);
         t.epoch += 1;
-        let (cpu, had) = (usize::from(t.cpu), t.virtual_time(now));
-        self.enqueue(cpu, thread, had, 1);
+        let (cpu, vruntime) = (usize::from(t.cpu), t.virtual_time(now));
+        self.enqueue(cpu, thread, vruntime, 1);
         self.leave_cpu(thread);
     }
 
     /// Puts a thread that has had so much into a CPU's queue, behind those that have had no more, and
     /// behind `least` others if so many are there.
-    fn enqueue(&mut self, cpu: usize, thread: u16, had: Ps, least: usize) {
+    fn enqueue(&mut self, cpu: usize, thread: u16, vruntime: Ps, least: usize) {
         let queue = &self.cpus[cpu].queue;
-        let before = |&other: &u16| self.threads[usize::from(other)].virtual_ran <= had;
+        let before = |&other: &u16| self.threads[usize::from(other)].vruntime <= vruntime;
         let place = queue.partition_point(before).max(least.min(queue.len()));
         self.cpus[cpu].queue.insert(place, thread);
         self.queued += 1;
     }
 
     /// What the thread has had that has had least of a CPU; it never goes back.
-    fn floor(&mut self, cpu: usize) -> Ps {
+    fn min_vruntime(&mut self, cpu: usize) -> Ps {
         let c = &self.cpus[cpu];
         let current = c.current.map(|id| self.threads[usize::from(id)].virtual_time(self.now));
-        let first = c.queue.front().map(|&id| self.threads[usize::from(id)].virtual_ran);
+        let first = c.queue.front().map(|&id| self.threads[usize::from(id)].vruntime);
         let least = current.into_iter().chain(first).min();
         let c = &mut self.cpus[cpu];
-        c.floor = c.floor.max(least.unwrap_or(0));
-        c.floor
+        c.min_vruntime = c.min_vruntime.max(least.unwrap_or(0));
+        c.min_vruntime
     }
 
     /// A thread that does not run goes from one CPU to another, whose threads may have had more or less.
     fn migrate(&mut self, thread: u16, from: usize, to: usize) {
         if from != to {
-            let (from, to) = (self.floor(from), self.floor(to));
+            let (from, to) = (self.min_vruntime(from), self.min_vruntime(to));
             let t = &mut self.threads[usize::from(thread)];
-            t.virtual_ran = (t.virtual_ran + to).saturating_sub(from);
+            t.vruntime = (t.vruntime + to).saturating_sub(from);
         }
     }
 
@@ -86,7 +86,7 @@ impl Engine {
     /// preempted; what it has not done yet it does later. Time is given only if that is enough for it.
     fn interrupt(&mut self, thread: u16) {
         let t = &self.threads[usize::from(thread)];
-        if t.state != State::Running || t.steady {
+        if t.state != State::Running || t.nonpreemptible {
             return;
         }
         if t.resumes <= self.now + self.extension && self.extends_slice(thread) {
@@ -105,7 +105,7 @@ impl Engine {
         let t = &mut self.threads[usize::from(thread)];
         (t.asks, t.granted) = (false, false);
         t.ran += now - t.since;
-        t.virtual_ran = t.virtual_time(now);
+        t.vruntime = t.virtual_time(now);
         t.since = now;
         let parked = t.state == State::Parked(true);
         let (cpu, watchers) = (t.cpu, std::mem::take(&mut t.watchers));
@@ -117,7 +117,7 @@ impl Engine {
             if self.threads[usize::from(watcher)].state == State::Spinning {
                 self.unwatch(watcher, None);
                 let at = now + self.layout.pause;
-                self.go_on(watcher, Why::Stopped, at);
+                self.go_on(watcher, WakeReason::Stopped, at);
             }
         }
         // One that waits for a token has spent half of its switch on the way: see `park`.
@@ -181,7 +181,7 @@ impl Engine {
     }
 
     /// Makes a sleeping thread ready; returns what that costs the one who does it.
-    pub(super) fn wake(&mut self, thread: u16, why: Why, waker: Option<usize>) -> Ps {
+    pub(super) fn wake(&mut self, thread: u16, why: WakeReason, waker: Option<usize>) -> Ps {
         self.note_contention();
         let t = &mut self.threads[usize::from(thread)];
         self.parked -= usize::from(t.state == State::Parked(true));
@@ -211,9 +211,9 @@ impl Engine {
             cost += self.reach(waker, cpu, lines, self.now + cost);
         }
         self.migrate(thread, home, cpu);
-        let least = self.floor(cpu).saturating_sub(self.layout.credit);
+        let least = self.min_vruntime(cpu).saturating_sub(self.layout.credit);
         let t = &mut self.threads[usize::from(thread)];
-        t.virtual_ran = t.virtual_ran.max(least);
+        t.vruntime = t.vruntime.max(least);
         let moved = if cpu == home { 0 } else { self.layout.migrate };
         self.arrive(thread, cpu, waker, cost + enqueue + moved);
         cost
@@ -236,7 +236,7 @@ impl Engine {
     /// A ready thread comes to a CPU: into its queue, or if the CPU is idle onto it, `after` the way out
     /// of its sleep.
     fn arrive(&mut self, thread: u16, cpu: usize, waker: Option<usize>, after: Ps) {
-        let mine = self.threads[usize::from(thread)].virtual_ran;
+        let mine = self.threads[usize::from(thread)].vruntime;
         if let Some(current) = self.cpus[cpu].current {
             self.enqueue(cpu, thread, mine, 0);
             let theirs = self.threads[usize::from(current)].virtual_time(self.now);
@@ -293,7 +293,7 @@ impl Engine {
         let cpu = std::iter::once(here).chain(others).min_by_key(had).expect("a CPU");
         let looked = self.layout.search * self.cpus.len() as Ps;
         let cost = looked + self.reach(here, cpu, self.layout.wake_lines, self.now + looked);
-        let virtual_ran = self.floor(cpu) + self.layout.slice;
+        let vruntime = self.min_vruntime(cpu) + self.layout.slice;
         let thread = match self.free.pop() {
             Some(id) => {
                 self.done -= 1;
@@ -309,11 +309,11 @@ impl Engine {
         self.turns[usize::from(thread)] = Turn::default();
         let t = &mut self.threads[usize::from(thread)];
         *t = Thread {
-            state: State::Ready(Why::Done),
+            state: State::Ready(WakeReason::Done),
             // Of the thread that had this number events may be queued.
             epoch: t.epoch + 1,
             since: self.now,
-            virtual_ran,
+            vruntime,
             ..Thread::new(cpu, false)
         };
         let moved = if cpu == here { 0 } else { self.layout.migrate };
@@ -337,7 +337,7 @@ impl Engine {
             return (false, false);
         }
         let waker = usize::from(self.cpu());
-        let cost = self.wake(thread, Why::Token, Some(waker));
+        let cost = self.wake(thread, WakeReason::Token, Some(waker));
         (true, self.until(self.now + cost))
     }
 }

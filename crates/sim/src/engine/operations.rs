@@ -1,7 +1,7 @@
 //! What the running thread does: accesses, waits, sleeps. Where a function returns a `bool`, `true` says
 //! that the thread must suspend itself.
 
-use super::{Engine, State, Watch, Why};
+use super::{Engine, State, WakeReason, Watch};
 use crate::layout::Ps;
 use crate::lines::{Access, Request};
 
@@ -15,15 +15,15 @@ impl Engine {
         };
         let cpu = &self.cpus[usize::from(self.cpu)];
         let wanted = at >= cpu.slice_end && self.is_due(self.current, at);
-        self.acts += 1;
+        self.operations += 1;
         // One that runs alone makes no events, and must come to the audit too.
         let due = self.events.due().min(self.limit);
-        if at < due && self.acts < self.audit_at && !wanted {
+        if at < due && self.operations < self.audit_at && !wanted {
             self.now = at;
             return false;
         }
         let me = self.current;
-        self.threads[usize::from(me)].why = Why::Done;
+        self.threads[usize::from(me)].why = WakeReason::Done;
         self.resume(me, at);
         true
     }
@@ -138,7 +138,7 @@ impl Engine {
             // Its copy was dropped before the write took effect: its request has arrived by then.
             let at =
                 self.lines.access(&self.layout, &mut self.rng, line, core, Access::Load, looks);
-            self.go_on(thread, Why::Line, at);
+            self.go_on(thread, WakeReason::Line, at);
         }
         // Nobody began to watch meanwhile: no thread ran.
         self.lines.give_back(line, watchers);
@@ -163,7 +163,7 @@ impl Engine {
     }
 
     /// A spinner that is on no list any more goes on at `at`, on its CPU.
-    pub(super) fn go_on(&mut self, thread: u16, why: Why, at: Ps) {
+    pub(super) fn go_on(&mut self, thread: u16, why: WakeReason, at: Ps) {
         let cpu = self.threads[usize::from(thread)].cpu;
         let at = self.ticked(cpu, at, at);
         let spinner = &mut self.threads[usize::from(thread)];
@@ -175,18 +175,18 @@ impl Engine {
     }
 
     /// The running thread sleeps on its CPU until something of `watch` happens. `Some`: it has.
-    pub fn spin(&mut self, mut watch: Watch) -> Option<Why> {
+    pub fn spin(&mut self, mut watch: Watch) -> Option<WakeReason> {
         if watch.deadline.is_some_and(|at| at <= self.now) {
-            return Some(Why::Deadline);
+            return Some(WakeReason::Deadline);
         }
         if watch.holder.is_some_and(|(cpu, stamp)| self.stamp(cpu) != stamp) {
-            return Some(Why::Stopped);
+            return Some(WakeReason::Stopped);
         }
         if watch.running.is_some_and(|thread| !self.is_running(thread)) {
-            return Some(Why::Stopped);
+            return Some(WakeReason::Stopped);
         }
         if watch.resched && self.should_yield() {
-            return Some(Why::Resched);
+            return Some(WakeReason::Resched);
         }
         let me = self.current;
         watch.seen = watch.lines.map(|line| line.map_or(0, |line| self.lines.writes(line)));
@@ -216,12 +216,12 @@ impl Engine {
 
     /// The running thread gives up its CPU: until woken (`token`), or until `deadline`.
     /// `Some`: it does not have to.
-    pub fn park(&mut self, token: bool, deadline: Option<Ps>) -> Option<Why> {
+    pub fn park(&mut self, token: bool, deadline: Option<Ps>) -> Option<WakeReason> {
         if token && std::mem::take(&mut self.me().token) {
-            return Some(Why::Token);
+            return Some(WakeReason::Token);
         }
         if deadline.is_some_and(|at| at <= self.now) {
-            return Some(Why::Deadline);
+            return Some(WakeReason::Deadline);
         }
         let me = self.current;
         let thread = self.me();
@@ -244,7 +244,7 @@ impl Engine {
             return false;
         }
         self.me().voluntary += 1;
-        self.make_ready(me, Why::Done);
+        self.make_ready(me, WakeReason::Done);
         true
     }
 
@@ -264,7 +264,7 @@ impl Engine {
     }
 
     /// What the running thread was resumed for.
-    pub fn why(&self) -> Why {
+    pub fn why(&self) -> WakeReason {
         self.threads[usize::from(self.current)].why
     }
 }
