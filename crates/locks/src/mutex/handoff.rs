@@ -1,6 +1,6 @@
 //! Passing the lock on: requests for a hand-off, and the hand-off itself. Edges: see the parent module.
 
-use core::sync::atomic::Ordering::{Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use lockwright_platform::{Me, Platform, SignalGuard, Slot, Until, Word};
 
@@ -36,10 +36,19 @@ fn is_guest<P: Platform>(slot: Slot) -> bool {
     word::<P>(slot, node::KIND) & kind::GUEST != 0
 }
 
-/// Whether the waiter looks after itself: it has been first, and never sleeps without a timer since.
+/// Whether the waiter looks after itself: it has been first, and never sleeps without a timer since, unless it
+/// has asked.
 fn has_timer<P: Platform>(slot: Slot) -> bool {
     word::<P>(slot, node::TIMER) != 0
 }
+
+/// Whether the waiter has asked for a hand-off, and may sleep until it gets the lock.
+fn has_asked<P: Platform>(slot: Slot) -> bool {
+    word::<P>(slot, node::TIMER) == ASKED
+}
+
+/// In a waiter's word `node::TIMER`: it has asked.
+const ASKED: u32 = 2;
 
 impl<P: Platform, W: Policy> RawMutex<P, W> {
     /// Where it lies, for what threads remember of it.
@@ -48,15 +57,17 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     }
 
     /// Asks for a hand-off at the next unlock.
-    pub(super) fn ask(&self, first: &mut First) {
+    pub(super) fn ask(&self, me: &Me<P>, first: &mut First) {
         if !first.asked {
             first.asked = true;
+            // Ordering: Relaxed, sequence (before each request that it makes of ctl, [mutex.asks])
+            node::words(me.record())[node::TIMER].store(ASKED, Relaxed);
             inc::<P>(Event::MutexHandoffAsked);
         }
         // Again at each turn: a hand-off to another may have taken the flag down.
         // Ordering: Relaxed, hint (re-checked by the next unlock)
         if self.words.ctl.load(Relaxed) & ctl::HANDOFF == 0 {
-            // Ordering: Release, [mutex.ask]: pairs with the loads in unlock()
+            // Ordering: Release, [mutex.ask], [mutex.asks]: pairs with the loads in unlock()
             self.words.ctl.fetch_or(ctl::HANDOFF, Release);
         }
     }
@@ -129,8 +140,12 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         if held.cond_waiters() == 0 {
             down |= ctl::FENCE;
         }
-        // Ordering: Relaxed, hint (requests only: the next unlock reads them)
-        self.words.ctl.fetch_and(!down, Relaxed);
+        // Ordering: Acquire, [mutex.asks]: of a request that this takes down its maker is seen below
+        self.words.ctl.fetch_and(!down, Acquire);
+        // A first waiter that had asked before its slice was over may sleep without a timer, and a guest came first.
+        if up == 0 && wake.is_none() && held.first().is_some_and(has_asked::<P>) {
+            up = ctl::HANDOFF;
+        }
         if up != 0 {
             // Ordering: Release, [mutex.ask]: publishes the queue to the unlock that sees it
             self.words.ctl.fetch_or(up, Release);

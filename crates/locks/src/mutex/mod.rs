@@ -39,6 +39,7 @@
 //!  [mutex.grant]   hand_off: state store Release -> wait_queued: state load Acquire  publishes the critical section to the waiter it passes the lock to
 //!  [mutex.dekker]  sleep_first: ctl WAKE, fence_heavy, look at locked <-> unlock: locked store, fence_light, look at ctl  one of the two sees the other
 //!  [mutex.cond]    arrive: ctl WAKE, fence SeqCst, look at locked <-> release_plainly: locked store, fence SeqCst, look at ctl  one of the two sees the other, where the owner has seen FENCE
+//!  [mutex.asks]    ask, ask_for_wake: ctl fetch_or Release -> pass_requests: ctl fetch_and Acquire  publishes that the first waiter has asked to whoever takes its request down
 //!  [mutex.ask]     sleep_first, ask, arrive: ctl fetch_or Release -> unlock: ctl load Acquire  publishes the queue's first waiter to the thread that wakes it
 //! ```
 

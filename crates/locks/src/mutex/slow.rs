@@ -325,10 +325,10 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             return true;
         }
         if (Self::S.slices && slice_end != 0) || P::ticks() >= first.handoff_at {
-            self.ask(first);
+            self.ask(me, first);
         }
         if first.asked {
-            self.ask(first);
+            self.ask(me, first);
             first.slept_through = false;
             // An owner that needs this CPU gets no further while the caller spins.
             return !self.owner_is_here() && self.await_grant(me, record);
@@ -453,7 +453,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
 
     /// Has the next unlock wake the first waiter; true if the lock is free already.
     fn ask_for_wake(&self) -> bool {
-        // Ordering: Release, [mutex.ask]: publishes the queue to the unlock that sees it
+        // Ordering: Release, [mutex.ask], [mutex.asks]: publishes the queue to the unlock that sees it
         let word = self.words.ctl.fetch_or(ctl::WAKE, Release);
         if Self::S.atomic_unlock {
             // One word: an unlock that came before it is seen in it, any other sees it.
