@@ -82,7 +82,7 @@ fn a_pretended_number_of_cpus_is_a_run_of_its_own() {
 fn queues_that_part_survive_too() {
     for domains in [2, 4, 8] {
         let output = torture()
-            .args(["--locks", "lockwright-kernel,rwsem-v5.3", "--secs", "2", "--cpus", "16"])
+            .args(["--locks", "lockwright-kernel,rwsem-v5.3", "--secs", "1", "--cpus", "16"])
             .args(["--nwriters-stress", "12", "--nreaders-stress", "4", "--verbose"])
             .env("LOCKWRIGHT_TOPOLOGY", format!("threads:{domains}"))
             .env("LOCKWRIGHT_NUMA", "on,batch=5,idle_ms=0")
