@@ -25,8 +25,8 @@ mutex_names! {
     /// (`lockwright bench mutex --threads 1` measures both). A waiter that goes to sleep has every CPU of the process pass a fence
     /// ([`AtomicMutex`] does not).
     ///
-    /// *Waiting*: spins for up to 20 us while the holder is seen running, then sleeps in a queue. Where one
-    /// thread takes the mutex again and again, the others sleep and the mutex changes hands once a *slice*: of 0.5 ms, with
+    /// *Waiting*: spins for up to 20 us (with more than ten CPUs 2 us for each, up to 200 us) while the holder is seen running, then sleeps in a queue. Where one
+    /// thread takes the mutex again and again (with many CPUs: comes back before the others' turns), the others sleep and the mutex changes hands once a *slice*: of 0.5 ms, with
     /// many waiters of 4 ms over their number, at least 0.1 ms. A thread that comes now and then, and has not used up
     /// its share lately, does not wait for the end of a slice: an unlock soon after lets it in. Where nobody
     /// retakes the mutex, a first waiter that has slept for 4 ms is handed it by the next unlock.
@@ -80,7 +80,7 @@ mutex_names! {
     /// *Cost*: that of a [`Mutex`] when nobody waits. Under contention each change of hands is a change of threads, in which the
     /// mutex is held and nobody is in the section: where sections are short, most of the time goes there.
     ///
-    /// *Waiting*: spins for up to 20 us while the holder is seen running, then sleeps in a queue. Threads that
+    /// *Waiting*: spins for up to 20 us (with more than ten CPUs 2 us for each, up to 200 us) while the holder is seen running, then sleeps in a queue. Threads that
     /// still spin are not in the queue: those that sleep come before them.
     ///
     /// *Take another* if shares may be equal over a tenth of a second rather than from one acquisition to the next

@@ -112,7 +112,11 @@ fn b06_membarrier_is_never_called_where_the_environment_says_off() {
 
 #[test]
 fn a_bad_value_costs_a_line_and_the_default_is_used() {
-    let bad = [("LOCKWRIGHT_MEMBARRIER", "perhaps"), ("LOCKWRIGHT_CPUS", "none")];
+    let bad = [
+        ("LOCKWRIGHT_MEMBARRIER", "perhaps"),
+        ("LOCKWRIGHT_CPUS", "none"),
+        ("LOCKWRIGHT_SLICE_EXT", "yes"),
+    ];
     let test = "a_bad_value_costs_a_line_and_the_default_is_used";
     if let Some(output) = alone(test, &bad, || assert!(barrier_in_use())) {
         let stderr = String::from_utf8(output.stderr).unwrap();
@@ -123,6 +127,7 @@ fn a_bad_value_costs_a_line_and_the_default_is_used() {
                 "lockwright: LOCKWRIGHT_MEMBARRIER=perhaps: expected on or off; on is assumed",
                 "lockwright: LOCKWRIGHT_CPUS=none: expected a number from 1 to 4096; the machine's CPUs \
                  are counted",
+                "lockwright: LOCKWRIGHT_SLICE_EXT=yes: expected off, auto or require; off is assumed",
             ]
         );
     }

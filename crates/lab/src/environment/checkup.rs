@@ -109,7 +109,7 @@ fn membarrier(machine: &Machine) -> Finding {
 
 fn rseq(machine: &Machine) -> Finding {
     let Some(bytes) = machine.facts.rseq_bytes else {
-        let why = "A waiter cannot tell that the holder lost its CPU, and spins its full 20 us then. It needs \
+        let why = "A waiter cannot tell that the holder lost its CPU, and spins its full time then (20 us, on many CPUs up to 200). It needs \
                    glibc 2.35 that registers it (GLIBC_TUNABLES without glibc.pthread.rseq=0), and Linux 4.18.";
         return finding("rseq", "not registered".to_owned(), Grade::Costs, why);
     };

@@ -12,7 +12,7 @@
 //! *Guarantees*: mutual exclusion; a first waiter asks for a hand-off [`Switches::handoff_ns`] after
 //! it began to wait, or at the end of a slice, and gets the lock from the first unlock that begins
 //! after its request and finds the queue's guard free within 2 us; try_lock never fails spuriously
-//! on a free lock; abortable by deadline (looked at between spins of at most 20 us). *Does not guarantee*: a bound for a
+//! on a free lock; abortable by deadline, which ends spins too. *Does not guarantee*: a bound for a
 //! thread that has no slot (it only tries in turn); FIFO among runners; re-entry (deadlock);
 //! priority inheritance; use across processes. *Fork*: the child may use locks that were free or
 //! its own; locks held by other threads stay held. *Poisoning*: none.
@@ -43,6 +43,7 @@
 //!  [mutex.ask]     sleep_first, ask, arrive: ctl fetch_or Release -> unlock: ctl load Acquire  publishes the queue's first waiter to the thread that wakes it
 //! ```
 
+mod arrival;
 mod handoff;
 pub mod policy;
 mod requeue;
@@ -344,11 +345,10 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     #[cold]
     fn unlock_slow(&self) {
         // Ordering: Relaxed, hint (a later request is seen by the release below)
-        let passed_on = self.words.ctl.load(Relaxed) & ctl::HANDOFF != 0 && self.hand_off();
-        if !passed_on {
-            if Self::S.atomic_unlock { self.release_atomically() } else { self.release_plainly() }
+        if self.words.ctl.load(Relaxed) & ctl::HANDOFF != 0 && self.hand_off() {
+            return;
         }
-        give_time_back::<P>();
+        if Self::S.atomic_unlock { self.release_atomically() } else { self.release_plainly() }
     }
 
     /// Releases without hand-off and wakes the first waiter if asked to. `WAKE` is taken down

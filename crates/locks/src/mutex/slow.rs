@@ -1,25 +1,21 @@
-//! The slow path of locking: spin, queue, sleep. Edges: see the parent module.
+//! The slow path of locking: queue and sleep, after `arrival`. Edges: see the parent module.
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use lockwright_platform::{Me, Pace, Platform, Until, Word};
 
+use super::arrival::Arrival;
 use super::handoff::kind;
 use super::policy::NEVER;
 use super::spin::Spun;
 use super::{Policy, RawMutex};
 use crate::events::{Event, inc, note_fence};
-use crate::record::{
-    Anchor, HeldRecord, Record, Spinner, attach, ctl, my_state, node, state, try_in_turn,
-};
-use crate::share::{self, Standing};
+use crate::record::{HeldRecord, Record, attach, ctl, my_state, node, state, try_in_turn};
+use crate::share::Standing;
 
 /// How much of the memory of idle dozes one more adds, and its limit.
 const IDLE_PLUS: u32 = 4;
 const IDLE_MAX: u32 = 64;
-
-/// Who comes back later than this since it got the lock does not keep it from others.
-const COMES_BACK_NS: u64 = 5_000;
 
 /// A slice that has no more left than this, in leads, is slept through at once.
 const NO_DOZE_LEADS: u64 = 3;
@@ -38,29 +34,10 @@ pub(super) struct First {
     slept_through: bool,
 }
 
-/// How a call has come to the queue.
-struct Arrival {
-    standing: Standing,
-    /// The lock is taken again and again, or its owner needs this very CPU.
-    crowded_out: bool,
-    /// It saw the lock taken again and again.
-    retaken: bool,
-    /// When it came, and the lock's count then; how long ago the thread got the lock last, if it waited.
-    at: u64,
-    count: u8,
-    since_last: u64,
-}
-
 impl<P: Platform, W: Policy> RawMutex<P, W> {
-    /// Whether there is but one CPU beside the owner's: then the scheduler admits one spinner, and
-    /// no queue is needed for that.
-    pub(super) fn one_spinner() -> bool {
-        P::cpus() <= 2
-    }
-
     #[cold]
     pub(super) fn lock_slow(&self, deadline: Option<u64>) -> bool {
-        let mut arrival = self.arrive();
+        let mut arrival = self.arrive(deadline);
         if self.spin_unqueued(&mut arrival) {
             return true;
         }
@@ -82,125 +59,6 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         let record = held.record();
         self.queue_up(&me, held, &arrival);
         self.wait_queued(&me, record, deadline)
-    }
-
-    /// The beginning of a wait. On a machine of many CPUs a caller that is known to come back at once asks for slices; it
-    /// does not look whether the lock goes round.
-    fn arrive(&self) -> Arrival {
-        let standing = self.standing();
-        let none = Arrival {
-            standing,
-            crowded_out: false,
-            retaken: false,
-            at: 0,
-            count: 0,
-            since_last: u64::MAX,
-        };
-        if !Self::S.slices || Self::one_spinner() {
-            return none;
-        }
-        let at = P::ticks();
-        // Ordering: Relaxed, hint (what the policy goes by)
-        let count = self.words.count.load(Relaxed);
-        let Some((got, comes_back)) =
-            P::my_record().and_then(|record| share::last(record, self.address()))
-        else {
-            return Arrival { at, count, ..none };
-        };
-        let since_last = at.wrapping_sub(got);
-        let retaken = comes_back && since_last <= P::ticks_of(COMES_BACK_NS);
-        Arrival { at, count, since_last, retaken, crowded_out: retaken, ..none }
-    }
-
-    /// The caller has got the lock by spinning, where it goes round. A turn is what it takes from one owner to the next.
-    /// A thread that comes back before that, or hardly later, had better kept the lock for a slice: it
-    /// remembers that until it comes again.
-    fn note_turn(&self, arrival: &Arrival) {
-        if arrival.at == 0 {
-            return;
-        }
-        let now = P::ticks();
-        // Ordering: Relaxed, owner-only (others read it as a hint)
-        let turns = self.words.count.load(Relaxed).wrapping_sub(arrival.count).max(1);
-        let turn = now.wrapping_sub(arrival.at) / u64::from(turns);
-        if let Some(record) = P::my_record() {
-            // A quarter more, since an owner that stays saves the others' transfers too.
-            let comes_back = arrival.since_last < turn.saturating_add(turn / 4);
-            share::note_last(record, self.address(), now, comes_back);
-        }
-    }
-
-    /// What the calling thread is to this lock.
-    fn standing(&self) -> Standing {
-        match P::my_record() {
-            Some(record) if Self::S.slices => {
-                let longest = P::ticks_of(Self::S.share_ns);
-                share::standing(record, self.address(), P::ticks(), longest)
-            }
-            _ => Standing::Guest,
-        }
-    }
-
-    /// Whether the caller should spin. In slices a lender only, whose lock will be back soon. A hog where no slice
-    /// runs, and there is one other CPU, does not: with one waiter the record goes at each hand-off, and the slice
-    /// with it, and the hog begins the present owner's. With more it sees whether the lock goes round.
-    fn may_spin(&self, arrival: &Arrival) -> bool {
-        let slices = Self::in_slices(self.anchor().index().map(Record::<P>::at));
-        match arrival.standing {
-            _ if arrival.crowded_out => false,
-            Standing::Lender => true,
-            Standing::Guest => !slices,
-            Standing::Hog => !slices && !Self::one_spinner(),
-        }
-    }
-
-    /// Spins without telling anybody, if nobody waits yet or nobody else can run: with more CPUs it must be
-    /// short.
-    fn spin_unqueued(&self, arrival: &mut Arrival) -> bool {
-        let alone = Self::one_spinner() || self.anchor().index().is_none();
-        if !alone || !self.may_spin(arrival) {
-            return false;
-        }
-        let spun = match self.spin_eagerly() {
-            true => Spun::Acquired,
-            false if Self::one_spinner() => self.spin(),
-            false => Spun::GaveUp,
-        };
-        match spun {
-            Spun::Acquired => {
-                self.acquired_slowly();
-                inc::<P>(Event::MutexOptLock);
-                return true;
-            }
-            Spun::Retaken => (arrival.retaken, arrival.crowded_out) = (true, true),
-            Spun::GaveUp if !Self::one_spinner() => {}
-            // A yield would let the owner run to the end of its time, not of its section.
-            Spun::GaveUp if Self::S.slices && self.owner_is_here() => arrival.crowded_out = true,
-            Spun::GaveUp => return self.yield_to_owner(),
-        }
-        false
-    }
-
-    /// Spins as the one that may, if the caller comes to be that one.
-    fn spin_in_turn(&self, me: &Me<P>, arrival: &mut Arrival) -> bool {
-        let until = Until { resched: true, ..Until::CHANGED.deadline(Self::spin_end()) };
-        let Some(spinner) = Spinner::join(self.anchor(), me, until, P::spinner_cap()) else {
-            return false;
-        };
-        let end = if self.try_acquire() { Spun::Acquired } else { self.spin() };
-        if end == Spun::Acquired {
-            self.acquired_slowly();
-            self.note_turn(arrival);
-        }
-        spinner.leave(self.anchor());
-        if end == Spun::Acquired {
-            inc::<P>(Event::MutexOptLock);
-            return true;
-        }
-        if end == Spun::Retaken {
-            (arrival.retaken, arrival.crowded_out) = (true, true);
-        }
-        false
     }
 
     /// Takes a place in the queue: before all that are not guests, if the caller is one and has reason
@@ -242,20 +100,6 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         }
     }
 
-    /// The owner does not run, as far as we know: lets it. A thread that yields stays runnable,
-    /// so no CPU is left idle behind it, and nobody has to wake it.
-    fn yield_to_owner(&self) -> bool {
-        for _ in 0..Self::S.yields {
-            P::yield_now();
-            if self.try_acquire() {
-                inc::<P>(Event::MutexYieldLock);
-                self.acquired_slowly();
-                return true;
-            }
-        }
-        false
-    }
-
     /// The wait of a queued thread, wherever in the queue it stands.
     pub(crate) fn wait_queued(&self, me: &Me<P>, record: Record<P>, deadline: Option<u64>) -> bool {
         let granted = my_state(me);
@@ -279,7 +123,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             }
             if record.first() != Some(me.slot()) {
                 self.sleep_behind(me, record, deadline);
-            } else if self.try_as_first(me, record, &mut first)
+            } else if self.try_as_first(me, record, &mut first, deadline)
                 || self.sleep_first(me, record, &mut first, deadline)
             {
                 return true;
@@ -308,7 +152,13 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     }
 
     /// The first waiter's attempts while it is awake; true with the lock and out of the queue.
-    fn try_as_first(&self, me: &Me<P>, record: Record<P>, first: &mut First) -> bool {
+    fn try_as_first(
+        &self,
+        me: &Me<P>,
+        record: Record<P>,
+        first: &mut First,
+        deadline: Option<u64>,
+    ) -> bool {
         self.forget_wake();
         // Ordering: Relaxed, hint (what the policy goes by)
         let slice_end = record.slice_end().load(Relaxed);
@@ -333,7 +183,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             // An owner that needs this CPU gets no further while the caller spins.
             return !self.owner_is_here() && self.await_grant(me, record);
         }
-        match self.await_release() {
+        match self.await_release(deadline) {
             Spun::Acquired => return self.take_queued(me, record),
             Spun::Retaken if Self::S.slices => {
                 let held = record.acquire(Some(me));

@@ -58,10 +58,11 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         self.is_locked() && self.holder().is_none()
     }
 
-    /// When a spin that begins now ends at the latest, in ticks.
-    pub(super) fn spin_end() -> u64 {
+    /// When a spin that begins now ends at the latest, in ticks: of a call with a deadline no later than that.
+    pub(super) fn spin_end(deadline: Option<u64>) -> u64 {
         let crowd = (u64::from(P::cpus()) * CROWD_NS).min(CROWD_MOST_NS);
-        osq::spin_end::<P>(Self::S.spin_ns.max(crowd), Self::S.until_resched)
+        let left = deadline.map_or(u64::MAX, |at| at.saturating_sub(P::now()));
+        osq::spin_end::<P>(Self::S.spin_ns.max(crowd).min(left), Self::S.until_resched)
     }
 
     /// The first few polls, without bookkeeping: where owners alternate, the lock is often about
@@ -79,22 +80,22 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         false
     }
 
-    /// Spins for the lock while its owner is believed to run, at most [`Switches::spin_ns`].
-    pub(super) fn spin(&self) -> Spun {
-        self.spin_until(|| self.try_fast())
+    /// Spins for the lock while its owner is believed to run, until [`spin_end`](Self::spin_end).
+    pub(super) fn spin(&self, deadline: Option<u64>) -> Spun {
+        self.spin_until(deadline, || self.try_fast())
     }
 
     /// The same for a waiter that takes the lock from the queue: `Acquired` says that it was seen free.
-    pub(super) fn await_release(&self) -> Spun {
-        self.spin_until(|| true)
+    pub(super) fn await_release(&self, deadline: Option<u64>) -> Spun {
+        self.spin_until(deadline, || true)
     }
 
-    fn spin_until(&self, take: impl Fn() -> bool) -> Spun {
+    fn spin_until(&self, deadline: Option<u64>, take: impl Fn() -> bool) -> Spun {
         if P::spinner_cap() == 0 || self.holder().is_none() {
             inc::<P>(Event::MutexOptNospin);
             return Spun::GaveUp;
         }
-        let end = Self::spin_end();
+        let end = Self::spin_end(deadline);
         // Ordering: Relaxed, hint (compared with later readings only)
         let mut seen = self.words.count.load(Relaxed);
         let mut retakes = 0;

@@ -1,5 +1,6 @@
 //! Where a thread runs, and what was last seen of each CPU.
 
+use core::ffi::CStr;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -62,10 +63,20 @@ pub(super) fn rseq_area() -> Option<*mut u8> {
 
 /// How much of it the C library has registered.
 pub(super) fn rseq_bytes() -> usize {
-    // SAFETY: the name is a C string; the symbol, where it exists, is an unsigned int constant.
+    // SAFETY: an unsigned int constant of the C library.
+    unsafe { constant::<u32>(c"__rseq_size") as usize }
+}
+
+/// A constant of the C library, by name at run time; 0 where it has none of this name.
+///
+/// # Safety
+///
+/// 1. The constant, where it exists, is a `T`.
+unsafe fn constant<T: Copy + Default>(name: &CStr) -> T {
+    // SAFETY: the name is a C string; the contract (1).
     unsafe {
-        let symbol = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr());
-        if symbol.is_null() { 0 } else { *symbol.cast::<u32>() as usize }
+        let symbol = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr());
+        if symbol.is_null() { T::default() } else { *symbol.cast::<T>() }
     }
 }
 
@@ -106,11 +117,8 @@ fn thread_pointer() -> Option<*mut u8> {
 /// wants it for itself) there is none.
 #[cfg_attr(miri, allow(dead_code, reason = "no function runs before main there"))]
 pub(super) fn find_rseq() {
-    // SAFETY: the name is a C string; the symbol, where it exists, is a ptrdiff_t constant.
-    let offset = unsafe {
-        let symbol = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr());
-        if symbol.is_null() { 0 } else { *symbol.cast::<isize>() }
-    };
+    // SAFETY: a ptrdiff_t constant of the C library.
+    let offset = unsafe { constant::<isize>(c"__rseq_offset") };
     let registered = offset != 0 && is_cpu(rseq_cpu(offset));
     // Ordering: Relaxed, hint (set once before main)
     HOT.rseq_offset.store(if registered { offset } else { 0 }, Relaxed);

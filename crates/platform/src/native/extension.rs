@@ -6,12 +6,13 @@
 //! it is carried out. Documentation/userspace-api/rseq.rst of the kernel has the protocol.
 //!
 //! `LOCKWRIGHT_SLICE_EXT` is `off` (the default: no kernel that has it has been at hand), `auto`, or `require`,
-//! which says in one line on standard error if it is not to be had. A thread enables it for itself at its first contended acquisition.
+//! which says in one line on standard error if it is not to be had. Whether it is, is looked up before `main`; a thread
+//! enables it for itself at its first contended acquisition, by one system call.
 //!
 //! *Cost*: none to locks that nobody waits for. *Checked by* the tests below, which play the kernel, and by the
 //! simulator's `+slice-ext` locks.
 
-use core::sync::atomic::AtomicU8;
+use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::environment::{self, complain};
@@ -30,35 +31,61 @@ const PR_RSEQ_SLICE_EXT_ENABLE: u32 = 1;
 const SYS_RSEQ_SLICE_YIELD: i32 = 471;
 const AT_RSEQ_FEATURE_SIZE: u64 = 27;
 
-const OFF: u8 = 0;
-const AUTO: u8 = 1;
-const REQUIRE: u8 = 2;
-
-static MODE: AtomicU8 = AtomicU8::new(OFF);
+/// Whether it is asked for, and to be had.
+static ON: AtomicBool = AtomicBool::new(false);
 
 /// What a thread knows of it: nothing yet, that it may ask, that it may not.
 const MAY: u8 = 1;
 const MAY_NOT: u8 = 2;
 
-/// Called before `main`.
+/// Called before `main`, when the rseq area has been looked for.
 #[cfg_attr(miri, allow(dead_code, reason = "no function runs before main there"))]
 pub(super) fn note_environment() {
-    let mode = match environment::value(c"LOCKWRIGHT_SLICE_EXT").map(core::ffi::CStr::to_bytes) {
-        None | Some(b"off" | b"") => OFF,
-        Some(b"auto") => AUTO,
-        Some(b"require") => REQUIRE,
+    const NAME: &str = "LOCKWRIGHT_SLICE_EXT";
+    let asked = environment::value(c"LOCKWRIGHT_SLICE_EXT").map(core::ffi::CStr::to_bytes);
+    let on = match asked {
+        None | Some(b"off" | b"") => false,
+        Some(b"auto") => available().is_ok(),
+        Some(b"require") => {
+            available().inspect_err(|why| complain(NAME, b"require", why, "off is assumed")).is_ok()
+        }
         Some(other) => {
-            complain(
-                "LOCKWRIGHT_SLICE_EXT",
-                other,
-                "expected off, auto or require",
-                "off is assumed",
-            );
-            OFF
+            complain(NAME, other, "expected off, auto or require", "off is assumed");
+            false
         }
     };
     // Ordering: Relaxed, hint (set once before main)
-    MODE.store(mode, Relaxed);
+    ON.store(on, Relaxed);
+}
+
+/// Whether the calling thread may ask; why not.
+fn available() -> Result<(), &'static str> {
+    // SAFETY: getauxval takes a number, and answers 0 to one that it does not know.
+    if (unsafe { libc::getauxval(AT_RSEQ_FEATURE_SIZE) } as usize) < AREA_BYTES {
+        return Err("the kernel's struct rseq has no such bytes (Linux 7.0 has)");
+    }
+    if cpu::rseq_area().is_none() || cpu::rseq_bytes() < AREA_BYTES {
+        return Err("the C library registers no struct rseq that has such bytes (glibc 2.41 does)");
+    }
+    if enable() { Ok(()) } else { Err("the kernel refuses it") }
+}
+
+/// Asks the kernel to heed the calling thread's requests.
+#[cold]
+fn enable() -> bool {
+    // SAFETY: this prctl takes numbers.
+    let result = unsafe {
+        syscall!(
+            libc::SYS_prctl,
+            PR_RSEQ_SLICE_EXTENSION,
+            PR_RSEQ_SLICE_EXTENSION_SET,
+            PR_RSEQ_SLICE_EXT_ENABLE,
+            0u32,
+            0u32
+        )
+    };
+    tls::here(|here| here.extension.set(if result == 0 { MAY } else { MAY_NOT }));
+    result == 0
 }
 
 /// The two bytes by which a thread and the kernel talk, which looks at them between two instructions of the thread:
@@ -114,51 +141,15 @@ pub(super) fn give_back() -> bool {
 #[inline]
 fn mine() -> Option<Control> {
     // Ordering: Relaxed, hint (set once before main)
-    if MODE.load(Relaxed) == OFF || tls::here(|here| here.extension.get()) == MAY_NOT {
+    if !ON.load(Relaxed) {
         return None;
     }
-    if tls::here(|here| here.extension.get()) != MAY {
-        let may = enable();
-        tls::here(|here| here.extension.set(if may { MAY } else { MAY_NOT }));
-        if !may {
-            return None;
-        }
-    }
-    // SAFETY: the area is at least AREA_BYTES long, looked at in enable(), and lives as long as the thread (1).
-    cpu::rseq_area().map(|area| unsafe { Control::at(area) })
-}
-
-/// Asks the kernel to heed the calling thread's requests.
-#[cold]
-fn enable() -> bool {
-    // SAFETY: getauxval takes a number, and answers 0 to one that it does not know.
-    let kernel = unsafe { libc::getauxval(AT_RSEQ_FEATURE_SIZE) } as usize;
-    let mut why = "the kernel's struct rseq has no such bytes (Linux 7.0 has)";
-    if kernel >= AREA_BYTES {
-        why = "the C library registers no struct rseq that has such bytes (glibc 2.41 does)";
-        if cpu::rseq_bytes() >= AREA_BYTES && cpu::rseq_area().is_some() {
-            why = "the kernel refuses it";
-            // SAFETY: this prctl takes numbers.
-            let refused = unsafe {
-                syscall!(
-                    libc::SYS_prctl,
-                    PR_RSEQ_SLICE_EXTENSION,
-                    PR_RSEQ_SLICE_EXTENSION_SET,
-                    PR_RSEQ_SLICE_EXT_ENABLE,
-                    0u32,
-                    0u32
-                )
-            };
-            if refused == 0 {
-                return true;
-            }
-        }
-    }
-    // Ordering: Relaxed, hint (said once; a second line does no harm)
-    if MODE.swap(OFF, Relaxed) == REQUIRE {
-        complain("LOCKWRIGHT_SLICE_EXT", b"require", why, "off is assumed");
-    }
-    false
+    let may = match tls::here(|here| here.extension.get()) {
+        0 => enable(),
+        known => known == MAY,
+    };
+    // SAFETY: the area is at least AREA_BYTES long, or it would not be ON, and lives as long as the thread (1).
+    cpu::rseq_area().filter(|_| may).map(|area| unsafe { Control::at(area) })
 }
 
 #[cfg(test)]
@@ -194,13 +185,15 @@ mod tests {
     fn off_or_without_a_kernel_that_has_it_nothing_is_asked() {
         ask();
         assert!(!give_back());
-        MODE.store(AUTO, Relaxed);
-        // SAFETY: as in enable().
+        // SAFETY: as in available().
         if (unsafe { libc::getauxval(AT_RSEQ_FEATURE_SIZE) } as usize) < AREA_BYTES {
+            assert!(available().unwrap_err().contains("Linux 7.0"));
+            // As if it were to be had: a thread is refused once, and knows it.
+            ON.store(true, Relaxed);
             ask();
             assert!(!give_back());
-            assert_eq!(MODE.load(Relaxed), OFF, "it is not asked for by every thread anew");
+            assert_eq!(tls::here(|here| here.extension.get()), MAY_NOT, "it is asked for anew");
+            ON.store(false, Relaxed);
         }
-        MODE.store(OFF, Relaxed);
     }
 }
