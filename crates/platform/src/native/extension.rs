@@ -28,7 +28,7 @@ const AREA_BYTES: usize = 32;
 const PR_RSEQ_SLICE_EXTENSION: i32 = 79;
 const PR_RSEQ_SLICE_EXTENSION_SET: u32 = 2;
 const PR_RSEQ_SLICE_EXT_ENABLE: u32 = 1;
-const SYS_RSEQ_SLICE_YIELD: i32 = 471;
+const SYS_RSEQ_SLICE_YIELD: libc::c_long = 471;
 const AT_RSEQ_FEATURE_SIZE: u64 = 27;
 
 /// Whether it is asked for, and to be had.
