@@ -363,8 +363,11 @@ fn a_run_too_short_for_its_threads_says_so() {
 
 #[test]
 fn published_figures_stand_beside_simulated_ones() {
-    let arguments = ["sim", "published", "osq-epyc7551-locktorture", "--quick", "--quiet"];
-    let output = lockwright(&arguments).output().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let json = folder.path().join("published.json");
+    let arguments =
+        ["sim", "published", "osq-epyc7551-locktorture", "--quick", "--quiet", "--json"];
+    let output = lockwright(&arguments).arg(&json).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let text = stdout(&output);
     for word in
@@ -372,6 +375,12 @@ fn published_figures_stand_beside_simulated_ones() {
     {
         assert!(text.contains(word), "{word}:\n{text}");
     }
+    // The page says the same.
+    let conclusion = text.lines().find(|line| line.contains(" claims hold, ")).unwrap();
+    let page = lockwright(&["report"]).arg(&json).output().unwrap();
+    assert_eq!(page.status.code(), Some(0), "{page:?}");
+    let page = stdout(&page);
+    assert!(page.contains("<svg") && page.contains(conclusion), "{conclusion}");
 }
 
 /// Which verdicts depend on a number of the machines.

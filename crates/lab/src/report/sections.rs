@@ -1,6 +1,7 @@
 //! From a file of results to what the page says of it.
 
 use std::path::Path;
+use std::slice;
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde::de::DeserializeOwned;
@@ -15,6 +16,9 @@ use super::picture::of_simulation::{Published, Sweep};
 use crate::analysis::compare::{Limits, judge, within};
 use crate::environment::machine::Machine;
 use crate::record::{Record, Unreadable, parse};
+use crate::sim::published;
+use crate::sim::published::claims::Verdict;
+use crate::sim::report::{conclusion, count, in_words};
 
 /// What the page says of the file.
 ///
@@ -133,9 +137,6 @@ fn facts_of(value: &Value, names: &[&str]) -> Vec<(String, String)> {
 }
 
 fn of_published(name: &str, published: Published) -> Section {
-    let claims = published.tables.iter().map(|table| table.verdicts.len()).sum::<usize>();
-    let verdicts = || published.tables.iter().flat_map(|table| &table.verdicts);
-    let held = verdicts().filter(|verdict| verdict.holds).count();
     let table = |title: &str, head: &[&str], rows: Vec<Vec<String>>| Table {
         title: title.to_owned(),
         head: head.iter().map(|&word| word.to_owned()).collect(),
@@ -145,35 +146,37 @@ fn of_published(name: &str, published: Published) -> Section {
     let errors = published.tables.iter().map(|table| {
         let error = table.mean_error.map(|error| 100.0 * error);
         vec![
-            table.name.clone(),
+            table.name.to_string(),
             table.cells.len().to_string(),
             fixed(error, 1),
             fixed(table.rank_correlation, 2),
-            format!(
-                "{} of {}",
-                table.verdicts.iter().filter(|verdict| verdict.holds).count(),
-                table.verdicts.len()
-            ),
+            count(slice::from_ref(table)).map(|claims| claims.to_string()).join(", "),
         ]
     });
-    let claim = |table: &super::picture::of_simulation::Table| -> Vec<Vec<String>> {
-        let row = |verdict: &super::picture::of_simulation::Verdict| {
-            let holds = if verdict.holds { "holds" } else { "does not hold" };
-            vec![verdict.claim.clone(), verdict.seen.clone(), holds.to_owned()]
+    let claim = |own: &published::Table| -> Vec<Vec<String>> {
+        let row = |verdict: &Verdict| {
+            let word = in_words(verdict.ruling).to_lowercase();
+            vec![verdict.claim.to_string(), verdict.seen.clone(), word]
         };
-        table.verdicts.iter().map(row).collect()
+        own.verdicts.iter().map(row).collect()
     };
-    let head = ["table", "figures", "mean error %", "rank correlation", "claims that hold"];
+    let head = [
+        "table",
+        "figures",
+        "mean error %",
+        "rank correlation",
+        "claims: hold, fail, not sure, all",
+    ];
     let mut tables = vec![table("simulated and published", &head, errors.collect())];
     tables.extend(
         published.tables.iter().filter(|own| !own.verdicts.is_empty()).map(|own| {
             table(&format!("claims of {}", own.name), &["claim", "seen", ""], claim(own))
         }),
     );
-    let facts = published.tables.iter().map(|own| (own.name.clone(), own.source.join(" ")));
+    let facts = published.tables.iter().map(|own| (own.name.to_string(), own.source.join(" ")));
     Section {
         title: format!("{name}: simulated beside published results"),
-        conclusion: vec![format!("{held} of {claims} published claims hold in the simulation.")],
+        conclusion: vec![conclusion(&published.tables)],
         facts: facts.collect(),
         pictures: published.pictures(),
         tables,

@@ -6,55 +6,13 @@ use super::dots::{Dot, Dots};
 use super::lines::{Across, Lines, Point, Series};
 use super::{Picture, trimmed};
 use crate::report::number::significant;
+use crate::sim::published::{Cell, Table};
 
 /// What a file of `lockwright sim published` has, as far as it is shown.
 #[derive(Debug, Deserialize)]
 pub struct Published {
     /// The tables.
     pub tables: Vec<Table>,
-}
-
-/// A published table beside the simulated one.
-#[derive(Debug, Deserialize)]
-pub struct Table {
-    /// Its name.
-    pub name: String,
-    /// Where it was published.
-    #[serde(default)]
-    pub source: Vec<String>,
-    /// How it was simulated.
-    #[serde(default)]
-    pub about: String,
-    /// Its figures.
-    pub cells: Vec<Cell>,
-    /// Mean error as a share.
-    pub mean_error: Option<f64>,
-    /// Rank correlation.
-    pub rank_correlation: Option<f64>,
-    /// What is claimed.
-    #[serde(default)]
-    pub verdicts: Vec<Verdict>,
-}
-
-/// One figure.
-#[derive(Debug, Deserialize)]
-pub struct Cell {
-    row: String,
-    column: String,
-    published: f64,
-    simulated: f64,
-    cv: Option<f64>,
-}
-
-/// A claim, and what was seen of it.
-#[derive(Debug, Deserialize)]
-pub struct Verdict {
-    /// The claim.
-    pub claim: String,
-    /// What was seen.
-    pub seen: String,
-    /// Whether it holds.
-    pub holds: bool,
 }
 
 /// What a file of `lockwright sim` has, as far as it is shown.
@@ -122,7 +80,7 @@ impl Table {
         let title = format!("{}: published and simulated", self.name);
         let say = |figure: f64| significant(Some(figure));
         let caption = format!(
-            "Filled: simulated, with the spread of the seeds; outlines: published. {}",
+            "Filled: simulated, with the 95 % interval where it is known; outlines: published. {}",
             self.about
         );
         let numbers: Option<Vec<f64>> = self.cells.iter().map(|cell| number(&cell.row)).collect();
@@ -174,7 +132,7 @@ impl Table {
     fn columns(&self) -> Vec<&str> {
         let mut columns: Vec<&str> = Vec::new();
         for cell in &self.cells {
-            if !columns.contains(&cell.column.as_str()) {
+            if !columns.contains(&&*cell.column) {
                 columns.push(&cell.column);
             }
         }
@@ -183,10 +141,10 @@ impl Table {
 }
 
 impl Cell {
-    /// One deviation of the seeds to each side.
+    /// The 95 % interval.
     fn range(&self) -> Option<[f64; 2]> {
-        let cv = self.cv?;
-        Some([self.simulated * (1.0 - cv).max(0.0), self.simulated * (1.0 + cv)])
+        let half = self.half?;
+        Some([self.simulated * (1.0 - half).max(0.0), self.simulated * (1.0 + half)])
     }
 }
 
@@ -260,17 +218,22 @@ mod tests {
     fn rows_that_are_numbers_are_drawn_over_them() {
         let cell = |row: &str, published: f64| Cell {
             row: row.to_owned(),
-            column: "v5.3".to_owned(),
+            column: "v5.3".into(),
+            lock: "v5.3".into(),
             published,
             simulated: 1.1 * published,
-            cv: Some(0.1),
+            half: Some(0.1),
+            seconds: 1.0,
+            two_states: false,
+            aside: None,
         };
         let table = |rows: [&str; 3]| Table {
-            name: "example".to_owned(),
+            name: "example".into(),
             source: Vec::new(),
-            about: String::new(),
+            about: "".into(),
             cells: rows.map(|row| cell(row, 100.0)).into(),
             mean_error: Some(0.1),
+            median_error: Some(0.1),
             rank_correlation: None,
             verdicts: Vec::new(),
         };

@@ -6,13 +6,15 @@
 //! within 10 %. What lies within the intervals of the simulated means is not sure: then a claim neither
 //! holds nor fails.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 
 use super::Cell;
 use super::settle::Known;
 
 /// What is to be said of a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ruling {
     /// It holds.
@@ -24,10 +26,10 @@ pub enum Ruling {
 }
 
 /// A claim of the source, and whether the simulator agrees.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Verdict {
     /// The claim.
-    pub claim: &'static str,
+    pub claim: Cow<'static, str>,
     /// What was seen.
     pub seen: String,
     /// Whether that is what the claim says.
@@ -125,13 +127,13 @@ impl Judge<'_> {
     /// All these changes come out.
     fn changes(&mut self, claim: &'static str, pairs: &[Pair]) {
         let ruling = worst(pairs.iter().map(|pair| pair.change()));
-        self.verdicts.push(Verdict { claim, seen: seen(pairs), ruling });
+        self.verdicts.push(Verdict { claim: claim.into(), seen: seen(pairs), ruling });
     }
 
     /// All these figures are as they are ruled to be.
     fn ruled(&mut self, claim: &'static str, pairs: &[Pair], rule: impl Fn(&Pair) -> Ruling) {
         let ruling = worst(pairs.iter().map(rule));
-        self.verdicts.push(Verdict { claim, seen: seen(pairs), ruling });
+        self.verdicts.push(Verdict { claim: claim.into(), seen: seen(pairs), ruling });
     }
 }
 

@@ -8,11 +8,12 @@ mod settle;
 mod sheet;
 mod tables;
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use lockwright_sim::Machine;
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use self::claims::Verdict;
 pub use self::settle::Effort;
@@ -23,14 +24,14 @@ use super::batch::{Missing, Task};
 use crate::analysis::stats;
 
 /// One figure.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Cell {
     /// The row's label.
     pub row: String,
     /// The column's name in the table.
-    pub column: &'static str,
+    pub column: Cow<'static, str>,
     /// The lock that stands for it.
-    pub lock: &'static str,
+    pub lock: Cow<'static, str>,
     /// What was published.
     pub published: f64,
     /// What the simulator says.
@@ -42,27 +43,27 @@ pub struct Cell {
     /// Its first two runs did not come to the same.
     pub two_states: bool,
     /// Why it stands out of every error.
-    pub aside: Option<&'static str>,
+    pub aside: Option<Cow<'static, str>>,
 }
 
 /// A table.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Table {
     /// Its name.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Where it was published.
     pub source: Vec<String>,
     /// How it was simulated.
-    pub about: &'static str,
+    pub about: Cow<'static, str>,
     /// Its figures.
     pub cells: Vec<Cell>,
-    /// e to the mean of |ln(simulated / published)|, less 1: the mean error as a share. As the next, of
-    /// the cells that do not stand aside.
-    pub mean_error: f64,
+    /// e to the mean of |ln(simulated / published)|, less 1: the mean error as a share. As the next two, of
+    /// the cells that do not stand aside; none where there is no such cell.
+    pub mean_error: Option<f64>,
     /// The same with the median.
-    pub median_error: f64,
-    /// Spearman's rank correlation between published and simulated.
-    pub rank_correlation: f64,
+    pub median_error: Option<f64>,
+    /// Spearman's rank correlation between published and simulated; none where all figures are the same.
+    pub rank_correlation: Option<f64>,
     /// What is claimed.
     pub verdicts: Vec<Verdict>,
 }
@@ -181,27 +182,26 @@ fn table(source: &Source, rows: &Rows, sheet: &Sheet, results: &[Settled]) -> Ta
         let known = point.metric.of(task.job.threads, run, first);
         Cell {
             row: point.row.clone(),
-            column: point.column,
-            lock: task.subject.name,
+            column: point.column.into(),
+            lock: task.subject.name.into(),
             published: point.published,
             simulated: known.value,
             half: known.half,
             seconds: run.samples.iter().map(|sample| sample.seconds).sum(),
             two_states: run.two_states || first.two_states,
-            aside: point.aside,
+            aside: point.aside.map(Into::into),
         }
     };
     let cells: Vec<Cell> = sheet.points.iter().map(cell).collect();
     let counted: Vec<&Cell> = cells.iter().filter(|cell| cell.aside.is_none()).collect();
     let errors: Vec<f64> = counted.iter().map(|cell| cell.error()).collect();
-    let mean = stats::mean(&errors).unwrap_or(f64::NAN);
-    let median = stats::median(&errors).unwrap_or(f64::NAN);
+    let share = |error: f64| error.exp() - 1.0;
     Table {
-        name: source.name,
+        name: source.name.into(),
         source: rows.notes.clone(),
-        about: source.about,
-        mean_error: mean.exp() - 1.0,
-        median_error: median.exp() - 1.0,
+        about: source.about.into(),
+        mean_error: stats::mean(&errors).map(share),
+        median_error: stats::median(&errors).map(share),
         rank_correlation: spearman(&counted),
         verdicts: claims::verdicts(source.name, &cells),
         cells,
@@ -227,7 +227,7 @@ pub fn median_error(tables: &[Table]) -> (f64, usize) {
 }
 
 /// Rank correlation; ties share their ranks.
-fn spearman(cells: &[&Cell]) -> f64 {
+fn spearman(cells: &[&Cell]) -> Option<f64> {
     let ranks = |figure: fn(&Cell) -> f64| -> Vec<f64> {
         let rank = |cell: &&Cell| {
             let below = cells.iter().filter(|other| figure(other) < figure(cell)).count();
@@ -243,7 +243,7 @@ fn spearman(cells: &[&Cell]) -> f64 {
         a.iter().zip(&b).map(|(&x, &y)| f(x - ma, y - mb)).sum()
     };
     let spread = (sum(&|x, _| x * x) * sum(&|_, y| y * y)).sqrt();
-    if spread == 0.0 { f64::NAN } else { sum(&|x, y| x * y) / spread }
+    (spread > 0.0).then(|| sum(&|x, y| x * y) / spread)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod published;
 mod sweep;
 
 pub use self::csv::csv;
+pub(crate) use published::{conclusion, count, in_words};
 pub use published::{published, published_markdown, varied};
 pub use sweep::{events, sweep};
 

@@ -6,7 +6,8 @@ use super::super::published::claims::Ruling;
 use super::super::published::{Table, left_out, median_error};
 use super::percent;
 
-fn word(ruling: Ruling) -> &'static str {
+/// In words, loud where it does not hold.
+pub(crate) fn in_words(ruling: Ruling) -> &'static str {
     match ruling {
         Ruling::Holds => "holds",
         Ruling::Fails => "DOES NOT HOLD",
@@ -20,15 +21,15 @@ fn marks(two_states: bool, aside: Option<&str>) -> String {
     aside.into_iter().chain(two).collect::<Vec<_>>().join(", ")
 }
 
-/// How many claims hold, fail, and are neither.
-fn count(tables: &[Table]) -> [usize; 4] {
+/// How many claims hold, fail and are neither, and all.
+pub(crate) fn count(tables: &[Table]) -> [usize; 4] {
     let rulings = || tables.iter().flat_map(|table| &table.verdicts).map(|verdict| verdict.ruling);
     let of = |ruling| rulings().filter(|other| *other == ruling).count();
     [of(Ruling::Holds), of(Ruling::Fails), of(Ruling::NotSure), rulings().count()]
 }
 
 /// One sentence on all of them.
-fn sum(tables: &[Table]) -> String {
+pub(crate) fn conclusion(tables: &[Table]) -> String {
     let [holds, fails, unsure, all] = count(tables);
     let (median, cells) = median_error(tables);
     format!(
@@ -64,7 +65,7 @@ pub fn published(tables: &[Table]) -> String {
                 cell.simulated / cell.published,
                 percent(cell.half),
                 cell.seconds,
-                marks(cell.two_states, cell.aside),
+                marks(cell.two_states, cell.aside.as_deref()),
             );
             let _ = writeln!(text, "{}", line.trim_end());
         }
@@ -72,7 +73,7 @@ pub fn published(tables: &[Table]) -> String {
         text += &verdicts(table);
         text.push('\n');
     }
-    let _ = writeln!(text, "{}", sum(tables));
+    let _ = writeln!(text, "{}", conclusion(tables));
     text.push_str(
         "+-: half of the 95 % interval of the simulated figure, by means over batches. s: simulated \
          seconds, two runs together;\ntwo states: two runs did not come to the same, so two others as long as \
@@ -91,21 +92,21 @@ pub fn published_markdown(tables: &[Table]) -> String {
     );
     for table in tables {
         let counted = table.cells.iter().filter(|cell| cell.aside.is_none()).count();
-        let [mean, median] = [table.mean_error, table.median_error].map(|error| 100.0 * error);
-        let _ = writeln!(
-            text,
-            "| {} | {counted} | {mean:.0} % | {median:.0} % | {} |",
-            table.name,
-            rank(table)
-        );
+        let [mean, median] = [table.mean_error, table.median_error].map(error);
+        let _ =
+            writeln!(text, "| {} | {counted} | {mean} | {median} | {} |", table.name, rank(table));
     }
-    let _ = writeln!(text, "\n{}\n", sum(tables));
+    let _ = writeln!(text, "\n{}\n", conclusion(tables));
     text.push_str("| table | claim | | simulated (published) |\n|---|---|---|---|\n");
     for table in tables {
         for verdict in &table.verdicts {
-            let (claim, seen) = (verdict.claim, &verdict.seen);
-            let _ =
-                writeln!(text, "| {} | {claim} | {} | {seen} |", table.name, word(verdict.ruling));
+            let (claim, seen) = (&verdict.claim, &verdict.seen);
+            let _ = writeln!(
+                text,
+                "| {} | {claim} | {} | {seen} |",
+                table.name,
+                in_words(verdict.ruling)
+            );
         }
     }
     text
@@ -118,26 +119,26 @@ pub fn varied(label: &str, tables: &[Table]) -> String {
         let _ = writeln!(text, "\n{}", table.name);
         text += &verdicts(table);
     }
-    let _ = writeln!(text, "\n{}", sum(tables));
+    let _ = writeln!(text, "\n{}", conclusion(tables));
     text
+}
+
+fn error(share: Option<f64>) -> String {
+    share.map_or_else(|| "-".to_owned(), |share| format!("{:.0} %", 100.0 * share))
 }
 
 /// One figure, or all the same, have no rank.
 fn rank(table: &Table) -> String {
-    match table.rank_correlation {
-        rank if rank.is_finite() => format!("{rank:.2}"),
-        _ => "-".to_owned(),
-    }
+    table.rank_correlation.map_or_else(|| "-".to_owned(), |rank| format!("{rank:.2}"))
 }
 
 fn verdicts(table: &Table) -> String {
     let mut text = String::new();
-    let (mean, median) = (100.0 * table.mean_error, 100.0 * table.median_error);
+    let [mean, median] = [table.mean_error, table.median_error].map(error);
     let rank = rank(table);
-    let _ =
-        writeln!(text, "  error: mean {mean:.0} %, median {median:.0} %; rank correlation {rank}");
+    let _ = writeln!(text, "  error: mean {mean}, median {median}; rank correlation {rank}");
     for verdict in &table.verdicts {
-        let (word, claim, seen) = (word(verdict.ruling), verdict.claim, &verdict.seen);
+        let (word, claim, seen) = (in_words(verdict.ruling), &verdict.claim, &verdict.seen);
         let _ = writeln!(text, "  {word}: {claim}; seen: {seen}");
     }
     text
