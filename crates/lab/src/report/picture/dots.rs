@@ -1,6 +1,6 @@
 //! Figures of one setting: a row for each arm, with the range of its rounds.
 
-use super::canvas::{Anchor, Canvas, Stroke, fitted};
+use super::canvas::{Anchor, Canvas, Stroke, fitted, width};
 use super::scale::Scale;
 use super::{Picture, WIDTH};
 
@@ -36,13 +36,16 @@ pub struct Dots<'a> {
 
 const ROW: f64 = 20.0;
 const TOP: f64 = 30.0;
-const LEFT: f64 = 140.0;
+/// Where the plot begins: as far to the right as names need, from and to here.
+const LEFT: [f64; 2] = [140.0, 220.0];
 const RIGHT: f64 = WIDTH - 62.0;
 
 impl Dots<'_> {
     /// Draws it.
     pub fn draw(self) -> Picture {
         let mut canvas = Canvas::default();
+        let longest = self.rows.iter().map(|row| width(row.name)).fold(0.0, f64::max);
+        let left = (longest + 16.0).clamp(LEFT[0], LEFT[1]);
         canvas.words(8.0, 16.0, Anchor::Start, false, &fitted(self.title, WIDTH - 16.0));
         let bottom = TOP + ROW * self.rows.len() as f64;
         let all = |row: &Dot| {
@@ -50,17 +53,17 @@ impl Dots<'_> {
             range.chain(row.expected).chain([row.figure]).collect::<Vec<_>>()
         };
         let figures: Vec<f64> = self.rows.iter().flat_map(all).collect();
-        let x = Scale::of(figures.into_iter(), LEFT, RIGHT);
+        let x = Scale::of(figures.into_iter(), left, RIGHT);
         for mark in x.marks() {
             let at = x.at(mark);
             canvas.line(Stroke::Grid, &[(at, TOP), (at, bottom)]);
             canvas.words(at, bottom + 15.0, Anchor::Middle, true, &(self.mark)(mark));
         }
-        canvas.words((LEFT + RIGHT) / 2.0, bottom + 32.0, Anchor::Middle, true, &self.along);
+        canvas.words((left + RIGHT) / 2.0, bottom + 32.0, Anchor::Middle, true, &self.along);
         for (at, row) in self.rows.iter().enumerate() {
             let y = TOP + ROW * (at as f64 + 0.5);
             let says = format!("{}: {}", row.name, (self.say)(row.figure));
-            canvas.words(LEFT - 10.0, y + 4.0, Anchor::End, false, &fitted(row.name, LEFT - 16.0));
+            canvas.words(left - 10.0, y + 4.0, Anchor::End, false, &fitted(row.name, left - 16.0));
             if let Some([low, high]) = row.range {
                 canvas.line(Stroke::Range(row.number), &[(x.at(low), y), (x.at(high), y)]);
             }

@@ -150,15 +150,22 @@ impl Lines<'_> {
     }
 }
 
+/// Ranges: a band through points that follow each other, a bar where one stands alone.
 fn band(canvas: &mut Canvas, series: &Series, x: &Scale, y: &Scale) {
-    let ranges: Vec<(f64, [f64; 2])> =
-        series.points.iter().filter_map(|p| Some((x.at(p.x), p.range?))).collect();
-    if ranges.len() < 2 {
-        return;
+    for run in series.points.split(|point| point.range.is_none()) {
+        let ranges: Vec<(f64, [f64; 2])> =
+            run.iter().filter_map(|p| Some((x.at(p.x), p.range?))).collect();
+        if let [(at, [low, high])] = ranges[..] {
+            canvas.line(Stroke::Range(series.number), &[(at, y.at(low)), (at, y.at(high))]);
+            continue;
+        }
+        let above = ranges.iter().map(|&(at, [_, high])| (at, y.at(high)));
+        let below = ranges.iter().rev().map(|&(at, [low, _])| (at, y.at(low)));
+        let all: Vec<_> = above.chain(below).collect();
+        if !all.is_empty() {
+            canvas.band(series.number, &all);
+        }
     }
-    let above = ranges.iter().map(|&(at, [_, high])| (at, y.at(high)));
-    let below = ranges.iter().rev().map(|&(at, [low, _])| (at, y.at(low)));
-    canvas.band(series.number, &above.chain(below).collect::<Vec<_>>());
 }
 
 /// The number of nines of a percentage: 90 has one, 99 two.

@@ -9,7 +9,7 @@
 //! | [`heat`] | run queues over time |
 //! | [`scatter`] | two figures of the same thing, on a diagonal where they agree |
 //! | [`stack`] | what a figure consists of, a bar for each arm |
-//! | [`of_record`], [`of_simulation`] | which pictures a result has |
+//! | [`of_record`], [`of_simulation`], [`of_published`] | which pictures a result has |
 //!
 //! A series is told from another by colour (Okabe and Ito's, which colour-blind people tell apart),
 //! by the form of its marks, and by name; points say their figures when they are pointed at.
@@ -18,6 +18,7 @@ pub mod canvas;
 pub mod dots;
 pub mod heat;
 pub mod lines;
+pub mod of_published;
 pub mod of_record;
 pub mod of_simulation;
 pub mod scale;
@@ -109,8 +110,15 @@ fn at_mark(unit: Unit, value: f64) -> String {
     match unit {
         Unit::Nanoseconds => short_duration(value),
         Unit::Seconds => short_duration(1e9 * value),
-        _ if value.abs() >= 1e6 => format!("{}M", trimmed(value / 1e6)),
-        _ if value.abs() >= 1e4 => format!("{}k", trimmed(value / 1e3)),
+        _ => short(value),
+    }
+}
+
+/// A number in thousands or millions where it is large.
+fn short(value: f64) -> String {
+    match value.abs() {
+        size if size >= 1e6 => format!("{}M", trimmed(value / 1e6)),
+        size if size >= 1e4 => format!("{}k", trimmed(value / 1e3)),
         _ => trimmed(value),
     }
 }

@@ -30,6 +30,9 @@ pub struct Cell {
     pub row: String,
     /// The column's name in the table.
     pub column: Cow<'static, str>,
+    /// What its figures are.
+    #[serde(default)]
+    pub unit: Cow<'static, str>,
     /// The lock that stands for it.
     pub lock: Cow<'static, str>,
     /// What was published.
@@ -183,6 +186,7 @@ fn table(source: &Source, rows: &Rows, sheet: &Sheet, results: &[Settled]) -> Ta
         Cell {
             row: point.row.clone(),
             column: point.column.into(),
+            unit: point.metric.unit(),
             lock: task.subject.name.into(),
             published: point.published,
             simulated: known.value,

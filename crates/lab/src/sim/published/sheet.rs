@@ -1,6 +1,7 @@
 //! What a published table takes: its rows, the runs that are to yield its figures, and how a figure is
 //! read off them.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use super::super::batch::Task;
@@ -33,6 +34,23 @@ pub(super) enum Metric {
 }
 
 impl Metric {
+    /// What its figures are, for an axis.
+    pub fn unit(self) -> Cow<'static, str> {
+        match self {
+            Metric::Kops => "kops/s".into(),
+            Metric::KopsOver(base) => format!("rate, over {base:.0} kops/s").into(),
+            Metric::ReaderMean(s) | Metric::WriterMean(s) => {
+                format!("operations of a thread in {s} s").into()
+            }
+            Metric::Torture => "operations in 60 s".into(),
+            Metric::Ratio => "rate, over the first".into(),
+            Metric::RatioOfWriters => "rate of writers, over the first".into(),
+            Metric::Switches => "switches an operation, over the first".into(),
+            Metric::Slow => "% of the processor time".into(),
+            Metric::Busy => "busy CPUs, over the first".into(),
+        }
+    }
+
     pub fn of(self, threads: usize, runs: &Settled, first: &Settled) -> Known {
         let times = |known: Known, factor: f64| Known { value: known.value * factor, ..known };
         match self {

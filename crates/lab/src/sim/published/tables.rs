@@ -272,7 +272,7 @@ pub(super) static TABLES: &[Source] = &[
     Source {
         name: "mutex-slowpath-time",
         csv: csv!("mutex-slowpath-time"),
-        about: "as above, no hyper-threading; the processor time that goes into acquisitions of over 1 us; \
+        about: "as mutex-aim7-high-systime, no hyper-threading; the processor time that goes into acquisitions of over 1 us; \
                 four nodes are fitted",
         sheet: aim7::slow_path,
     },
@@ -286,13 +286,13 @@ pub(super) static TABLES: &[Source] = &[
     Source {
         name: "rwsem-cascadelake-cs-load",
         csv: csv!("rwsem-cascadelake-cs-load"),
-        about: "cascadelake-2s; else as above",
+        about: "cascadelake-2s; else as rwsem-ivybridge-ex-mixed",
         sheet: cascadelake,
     },
     Source {
         name: "rwsem-skylake-adaptive",
         csv: csv!("rwsem-skylake-adaptive"),
-        about: "skylake-2s; else as above",
+        about: "skylake-2s; else as rwsem-ivybridge-ex-mixed",
         sheet: adaptive,
     },
     Source {

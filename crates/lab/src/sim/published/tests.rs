@@ -5,6 +5,7 @@ fn cell(published: f64, simulated: f64) -> Cell {
     Cell {
         row: String::new(),
         column: "".into(),
+        unit: "".into(),
         lock: "".into(),
         published,
         simulated,
