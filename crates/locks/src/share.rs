@@ -9,8 +9,8 @@
 //! rest. After scheduler-cooperative locks (Patel et al., EuroSys 2020), which ban a thread for as long as
 //! the others need; here it only queues.
 //!
-//! Of a mutex on a machine of many CPUs it also remembers when it [got it last](last) where the lock goes round: whether
-//! that is right, or slices are, depends on how long a thread is away.
+//! Of a mutex it also remembers when it [got it last](last) where the lock goes round: whether that is right, or slices
+//! are, depends on how long a thread is away.
 //!
 //! *Approximates*: a thread remembers four locks at most (two of those), and takes a lock for another whose address
 //! was its; either costs a place in the queue, or gives one. *Checked by* the tests below.
@@ -80,7 +80,7 @@ pub fn note<P: Platform>(
     lent: bool,
 ) {
     // Ordering: Relaxed, owner-only (the thread's own words)
-    let oldest = || notes(record).min_by_key(|(_, until)| until.load(Relaxed));
+    let oldest = || notes(record).min_by_key(|(_, until)| until.load(Relaxed) & TICKS);
     let Some((key, until)) = find(record, address).or_else(oldest) else {
         return;
     };
@@ -121,22 +121,60 @@ pub fn postpone<P: Platform>(
     }
 }
 
-/// When the calling thread got the lock at `address` last, by [`note_last`], and what was said of it then.
-pub fn last<P: Platform>(record: &'static ThreadRecord<P>, address: usize) -> Option<(u64, bool)> {
-    let (_, got) = find(record, address | LAST as usize)?;
-    // Ordering: Relaxed, owner-only (the thread's own words)
-    let got = got.load(Relaxed);
-    Some((got & !1, got & 1 != 0))
+/// When a thread got a lock last.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Last {
+    /// Those of the clock's bits that are [`TICKS`].
+    at: u64,
+    /// The lock's count of acquisitions then.
+    pub count: u8,
+    /// How often in a row it had come back sooner than others have their turn, up to [`SURE`].
+    pub sooner: u8,
 }
 
-/// The calling thread gets the lock at `address` now, and comes back sooner than others have their turn, or not.
-pub fn note_last<P: Platform>(
-    record: &'static ThreadRecord<P>,
-    address: usize,
-    now: u64,
-    comes_back: bool,
-) {
-    note(record, address | LAST as usize, now & !1 | u64::from(comes_back), false);
+/// What is counted no further.
+pub const SURE: u8 = 3;
+
+/// What is left of a noted time beside two counts above it.
+const TICKS: u64 = u64::MAX >> 10;
+const COUNT_SHIFT: u32 = TICKS.count_ones();
+const SOONER_SHIFT: u32 = COUNT_SHIFT + u8::BITS;
+
+impl Last {
+    pub fn new(now: u64, count: u8, sooner: u8) -> Self {
+        Last { at: now & TICKS, count, sooner: sooner.min(SURE) }
+    }
+
+    /// How long ago that was, in ticks. The counter comes round after months.
+    pub fn ago(self, now: u64) -> u64 {
+        now.wrapping_sub(self.at) & TICKS
+    }
+}
+
+/// When the calling thread got the lock at `address` last, if it [noted](note_last) that.
+pub fn last<P: Platform>(record: &'static ThreadRecord<P>, address: usize) -> Option<Last> {
+    let (_, noted) = find(record, address | LAST as usize)?;
+    // Ordering: Relaxed, owner-only (the thread's own words)
+    let noted = noted.load(Relaxed);
+    (noted != 0).then_some(Last {
+        at: noted & TICKS,
+        count: (noted >> COUNT_SHIFT) as u8,
+        sooner: (noted >> SOONER_SHIFT) as u8,
+    })
+}
+
+/// Notes when the calling thread got the lock at `address`.
+pub fn note_last<P: Platform>(record: &'static ThreadRecord<P>, address: usize, last: Last) {
+    let counts = u64::from(last.sooner) << SOONER_SHIFT | u64::from(last.count) << COUNT_SHIFT;
+    note(record, address | LAST as usize, last.at | counts, false);
+}
+
+/// Strikes that out.
+pub fn forget_last<P: Platform>(record: &'static ThreadRecord<P>, address: usize) {
+    if let Some((_, noted)) = find(record, address | LAST as usize) {
+        // Ordering: Relaxed, owner-only (the thread's own words)
+        noted.store(0, Relaxed);
+    }
 }
 
 /// For how long a thread is a hog that has used the lock for `used` while so many waited: until they can
@@ -176,12 +214,18 @@ mod tests {
     #[test]
     fn a_thread_remembers_when_it_got_a_lock_last() {
         let me = Native::enter().unwrap();
-        assert_eq!(last::<Native>(me.record(), 0x3000), None);
-        note_last::<Native>(me.record(), 0x3000, 101, true);
+        let last = || last::<Native>(me.record(), 0x3000);
+        assert_eq!(last(), None);
+        let noted = Last::new(101, 7, 2);
+        note_last::<Native>(me.record(), 0x3000, noted);
         note::<Native>(me.record(), 0x3000, 700, false);
-        assert_eq!(last::<Native>(me.record(), 0x3000), Some((100, true)));
-        note_last::<Native>(me.record(), 0x3000, 200, false);
-        assert_eq!(last::<Native>(me.record(), 0x3000), Some((200, false)));
+        assert_eq!(last(), Some(noted));
+        assert_eq!(noted.ago(131), 30);
+        assert_eq!(Last::new(u64::MAX - 1, 0, 0).ago(3), 5, "a counter that comes round");
+        note_last::<Native>(me.record(), 0x3000, Last::new(200, 255, SURE));
+        assert_eq!(last(), Some(Last::new(200, 255, SURE)));
+        forget_last::<Native>(me.record(), 0x3000);
+        assert_eq!(last(), None);
         assert_eq!(standing::<Native>(me.record(), 0x3000, 650, 1_000), Standing::Hog);
     }
 

@@ -8,10 +8,13 @@ use super::spin::Spun;
 use super::{Policy, RawMutex};
 use crate::events::{Event, inc};
 use crate::record::{Anchor, Record, Spinner};
-use crate::share::{self, Standing};
+use crate::share::{self, Last, SURE, Standing};
 
 /// Who comes back later than this since it got the lock does not keep it from others.
 const COMES_BACK_NS: u64 = 5_000;
+
+/// A thread watches a round if these bits of the clock are clear when it comes: one in eight.
+const SAMPLED: u64 = 7 << 2;
 
 /// How a call has come to the slow path.
 pub(super) struct Arrival {
@@ -20,11 +23,20 @@ pub(super) struct Arrival {
     pub(super) crowded_out: bool,
     /// It saw the lock taken again and again, or is known to do that itself.
     pub(super) retaken: bool,
-    /// Where the lock may go round: since when the call waits, the lock's count then, and how long before that the
-    /// thread got it last.
-    turn: Option<(u64, u8, u64)>,
+    /// Where the lock may go round.
+    round: Round,
     /// When the call gives up, by [`Platform::now`].
     deadline: Option<u64>,
+}
+
+/// From one acquisition of a thread to its next, if the lock goes round.
+enum Round {
+    /// It is not looked at.
+    Unwatched,
+    /// The next is looked at.
+    Begins,
+    /// The thread had got the lock then, came again after so many ticks, and saw this count.
+    Ends { last: Last, away: u64, count: u8 },
 }
 
 impl<P: Platform, W: Policy> RawMutex<P, W> {
@@ -34,86 +46,118 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         P::cpus() <= 2
     }
 
-    /// The beginning of a wait. On a machine of many CPUs a caller that is known to come back at once asks for slices; it
-    /// does not look whether the lock goes round.
-    pub(super) fn arrive(&self, deadline: Option<u64>) -> Arrival {
-        let standing = self.standing();
-        let mut arrival =
-            Arrival { standing, crowded_out: false, retaken: false, turn: None, deadline };
-        if Self::S.slices && !Self::one_spinner() {
-            let now = P::ticks();
-            // Ordering: Relaxed, hint (what the policy goes by)
-            let count = self.words.count.load(Relaxed);
-            let last = P::my_record().and_then(|record| share::last(record, self.address()));
-            let away = last.map_or(u64::MAX, |(got, _)| now.wrapping_sub(got));
-            let comes_back = last.is_some_and(|(_, comes_back)| comes_back)
-                && away <= P::ticks_of(COMES_BACK_NS);
-            (arrival.retaken, arrival.crowded_out) = (comes_back, comes_back);
-            arrival.turn = Some((now, count, away));
-        }
+    /// When the caller got the lock last, if it watches a round.
+    pub(super) fn last(&self) -> Option<Last> {
+        P::my_record()
+            .filter(|_| Self::S.slices)
+            .and_then(|record| share::last(record, self.address()))
+    }
+
+    /// The beginning of a wait. A caller that is known to come back at once asks for slices; it does not look whether the
+    /// lock goes round.
+    pub(super) fn arrive(&self, last: Option<Last>, deadline: Option<u64>) -> Arrival {
+        let mut arrival = Arrival {
+            standing: Standing::Guest,
+            crowded_out: false,
+            retaken: false,
+            round: Round::Unwatched,
+            deadline,
+        };
+        let Some(record) = P::my_record().filter(|_| Self::S.slices) else {
+            return arrival;
+        };
+        let (now, address) = (P::ticks(), self.address());
+        arrival.standing = share::standing(record, address, now, P::ticks_of(Self::S.share_ns));
+        arrival.round = match last {
+            Some(last) => {
+                let away = last.ago(now);
+                let comes_back = last.sooner == SURE && away <= P::ticks_of(COMES_BACK_NS);
+                (arrival.retaken, arrival.crowded_out) = (comes_back, comes_back);
+                // Ordering: Relaxed, hint (what the policy goes by)
+                Round::Ends { last, away, count: self.words.count.load(Relaxed) }
+            }
+            None if now & SAMPLED == 0 || !Self::one_spinner() => Round::Begins,
+            None => Round::Unwatched,
+        };
         arrival
     }
 
     /// The caller has got the lock by spinning, where it goes round. A turn is what it takes from one owner to the next.
-    /// A thread that comes back before that, or hardly later, had better kept the lock for a slice: it
-    /// remembers that until it comes again.
-    fn note_turn(&self, arrival: &Arrival) {
-        let (Some((since, count, away)), Some(record)) = (arrival.turn, P::my_record()) else {
+    /// A thread that comes back before that again and again, or hardly later, had better keep the lock for a slice: it
+    /// remembers that until it comes again. With two CPUs it watches some rounds only, since it holds the lock
+    /// meanwhile, and wants to see that several times.
+    fn note_round(&self, arrival: &Arrival) {
+        let Some(record) = P::my_record().filter(|_| !matches!(arrival.round, Round::Unwatched))
+        else {
             return;
         };
-        let now = P::ticks();
         // Ordering: Relaxed, owner-only (others read it as a hint)
-        let turns = self.words.count.load(Relaxed).wrapping_sub(count).max(1);
-        let turn = now.wrapping_sub(since) / u64::from(turns);
-        // A quarter more, since an owner that stays saves the others' transfers too.
-        let comes_back = away < turn.saturating_add(turn / 4);
-        share::note_last(record, self.address(), now, comes_back);
-    }
-
-    /// What the calling thread is to this lock.
-    fn standing(&self) -> Standing {
-        match P::my_record() {
-            Some(record) if Self::S.slices => {
-                let longest = P::ticks_of(Self::S.share_ns);
-                share::standing(record, self.address(), P::ticks(), longest)
+        let (now, count) = (P::ticks(), self.words.count.load(Relaxed));
+        let one = Self::one_spinner();
+        let sooner = match arrival.round {
+            // Of two threads one took it more than once, which may have been the caller.
+            Round::Ends { last, .. } if one && count.wrapping_sub(last.count) > 2 => last.sooner,
+            Round::Ends { last, away, .. } if one => {
+                let turn = last.ago(now) / 2;
+                // A little more, since an owner that stays leaves the other CPU to other work.
+                if away >= turn + turn / 16 {
+                    return share::forget_last(record, self.address());
+                }
+                last.sooner + 1
             }
-            _ => Standing::Guest,
-        }
+            Round::Ends { last, away, count: seen } => {
+                // Of the wait alone: before it the lock may have been free.
+                let turns = count.wrapping_sub(seen).max(1);
+                let turn = (last.ago(now) - away) / u64::from(turns);
+                // A quarter more, since an owner that stays saves the others' transfers too.
+                if away < turn + turn / 4 { SURE } else { 0 }
+            }
+            Round::Begins => 0,
+            Round::Unwatched => return,
+        };
+        share::note_last(record, self.address(), Last::new(now, count, sooner));
     }
 
-    /// Whether the caller should spin. In slices a lender only, whose lock will be back soon. A hog where no slice
-    /// runs, and there is one other CPU, does not: with one waiter the record goes at each hand-off, and the slice
-    /// with it, and the hog begins the present owner's. With more it sees whether the lock goes round.
+    /// Whether the caller should spin. In slices a lender only, whose lock will be back soon; else it sees whether the lock
+    /// goes round.
     pub(super) fn may_spin(&self, arrival: &Arrival) -> bool {
         let slices = Self::in_slices(self.anchor().index().map(Record::<P>::at));
         match arrival.standing {
             _ if arrival.crowded_out => false,
             Standing::Lender => true,
-            Standing::Guest => !slices,
-            Standing::Hog => !slices && !Self::one_spinner(),
+            Standing::Guest | Standing::Hog => !slices,
         }
     }
 
-    /// Spins without telling anybody, if nobody waits yet or nobody else can run: with more CPUs it must be
-    /// short.
-    pub(super) fn spin_unqueued(&self, arrival: &mut Arrival) -> bool {
-        let alone = Self::one_spinner() || self.anchor().index().is_none();
-        if !alone || !self.may_spin(arrival) {
+    /// The first few polls, before all else: the lock may be about to be released. Not where it is kept from
+    /// newcomers, and of many CPUs only where nobody waits. Of two threads one that watches a round does not, since it
+    /// would get past it.
+    pub(super) fn take_eagerly(&self, last: Option<Last>) -> bool {
+        let record = self.anchor().index().map(Record::<P>::at);
+        let one = Self::one_spinner();
+        let open = record.is_none() || (one && !Self::in_slices(record));
+        let watches = last.is_some_and(|last| one || last.sooner == SURE);
+        if watches || !open || !self.spin_eagerly() {
             return false;
         }
-        let spun = match self.spin_eagerly() {
-            true => Spun::Acquired,
-            false if Self::one_spinner() => self.spin(arrival.deadline),
-            false => Spun::GaveUp,
-        };
-        match spun {
+        self.acquired_slowly();
+        inc::<P>(Event::MutexOptLock);
+        true
+    }
+
+    /// Spins without telling anybody, if nobody else can run.
+    pub(super) fn spin_unqueued(&self, arrival: &mut Arrival) -> bool {
+        if !Self::one_spinner() || !self.may_spin(arrival) {
+            return false;
+        }
+        match self.spin(arrival.deadline) {
             Spun::Acquired => {
                 self.acquired_slowly();
+                self.note_round(arrival);
                 inc::<P>(Event::MutexOptLock);
                 return true;
             }
             Spun::Retaken => (arrival.retaken, arrival.crowded_out) = (true, true),
-            Spun::GaveUp if !Self::one_spinner() => {}
             // A yield would let the owner run to the end of its time, not of its section.
             Spun::GaveUp if Self::S.slices && self.owner_is_here() => arrival.crowded_out = true,
             Spun::GaveUp => return self.yield_to_owner(),
@@ -131,7 +175,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         let end = if self.try_acquire() { Spun::Acquired } else { self.spin(arrival.deadline) };
         if end == Spun::Acquired {
             self.acquired_slowly();
-            self.note_turn(arrival);
+            self.note_round(arrival);
         }
         spinner.leave(self.anchor());
         if end == Spun::Acquired {

@@ -2,8 +2,8 @@
 //!
 //! *Algorithm*: the Linux kernel's owner-word mutex (since 4.10) with spinning through an OSQ and
 //! a FIFO of waiters, written anew; waiting policies `kernel` and, as in lock slices (Patel et
-//! al., EuroSys 2020), `slice`: with more than two CPUs only where an owner comes back sooner than the next of a
-//! crowd would have had its turn. *Differs from the kernel in*: the owner is known by the CPU it
+//! al., EuroSys 2020), `slice`: only where an owner comes back sooner than the next of a crowd would have had its
+//! turn. *Differs from the kernel in*: the owner is known by the CPU it
 //! took the lock on; a hand-off is completed by the unlocking thread under the queue's wait lock, so
 //! there is no pick-up state; unlock is a plain store paired with a heavy fence of the waiter
 //! (policy [`Switches::atomic_unlock`]: one atomic operation); what only a contended lock needs

@@ -32,12 +32,18 @@ pub(super) struct First {
     pub(super) asked: bool,
     /// It has slept to the end of a slice, or nearly.
     slept_through: bool,
+    /// How often it saw the lock free and was late.
+    lost: u32,
 }
 
 impl<P: Platform, W: Policy> RawMutex<P, W> {
     #[cold]
     pub(super) fn lock_slow(&self, deadline: Option<u64>) -> bool {
-        let mut arrival = self.arrive(deadline);
+        let last = self.last();
+        if self.take_eagerly(last) {
+            return true;
+        }
+        let mut arrival = self.arrive(last, deadline);
         if self.spin_unqueued(&mut arrival) {
             return true;
         }
@@ -84,8 +90,9 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             _ => 0,
         };
         if kind == 0 {
-            let begins = arrival.standing == Standing::Hog && Self::one_spinner();
-            if arrival.retaken || begins {
+            // A hog leaves the CPU to an owner that needs it.
+            let leaves = arrival.standing == Standing::Hog && arrival.crowded_out;
+            if arrival.retaken || leaves {
                 Self::begin_slice(&held, false);
             }
             held.push_back(me.slot(), state::WAITING);
@@ -115,6 +122,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             guest,
             asked: guest,
             slept_through: false,
+            lost: 0,
         };
         loop {
             // Ordering: Acquire, [mutex.grant]: pairs with the store in hand_off()
@@ -183,15 +191,20 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             // An owner that needs this CPU gets no further while the caller spins.
             return !self.owner_is_here() && self.await_grant(me, record);
         }
-        match self.await_release(deadline) {
-            Spun::Acquired => return self.take_queued(me, record),
-            Spun::Retaken if Self::S.slices => {
-                let held = record.acquire(Some(me));
-                Self::begin_slice(&held, false);
-                drop(held);
-                first.doze_ns = Self::S.doze_ns;
+        let retaken = match self.await_release(deadline) {
+            Spun::Acquired if self.take_queued(me, record) => return true,
+            // With one spinner it was lost to the owner, which came back.
+            Spun::Acquired => {
+                first.lost += u32::from(Self::one_spinner());
+                first.lost >= Self::S.retakes
             }
-            _ => {}
+            spun => spun == Spun::Retaken,
+        };
+        if Self::S.slices && retaken {
+            let held = record.acquire(Some(me));
+            Self::begin_slice(&held, false);
+            drop(held);
+            first.doze_ns = Self::S.doze_ns;
         }
         false
     }
