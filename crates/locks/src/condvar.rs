@@ -3,7 +3,8 @@
 //! *Algorithm*: waiters queue FIFO in a contention record (module `record`) of the condition
 //! variable. A notification moves them to the wait queue of the mutex that each will return with ("wait
 //! morphing"), where each is woken as the mutex comes to it, at once if it is free. The condition variable
-//! itself never needs to know the mutex.
+//! itself never needs to know the mutex. A notification of one that finds others in that queue wakes its waiter
+//! instead: woken one after another, each late by a wake-up, they would keep the mutex idle in between.
 //!
 //! *Guarantees*: a waiter that released the mutex before a notification is notified by it; each
 //! notification ends one wait, and is counted exactly; no spurious return; order FIFO among waiters that have
@@ -20,7 +21,7 @@
 //! State   ctl      index of the record, see `record::ctl`; the flags there are unused
 //!         strays   0..15 waiters without a slot | 16..31 those of them that have been notified
 //! A waiter's node: COND -> WAITING : notify (then as any waiter of the mutex)
-//!                  COND -> NOTIFIED : notify (one whose lock is of another kind)
+//!                  COND -> NOTIFIED : notify (one whose lock is of another kind, or who had to queue there)
 //! ```
 //!
 //! ```text
@@ -96,7 +97,12 @@ impl<P: Platform, W: Policy> Companion<P> for RawMutex<P, W> {
 
     fn come_back(&self, me: Me<P>, by: Return<P>, notified: bool, deadline: Option<u64>) {
         let record = by.0.expect("expect_return() gave one");
-        if !notified {
+        // Ordering: Relaxed, sequence (read when the wait ended, [condvar.notify])
+        if my_state(&me).load(Relaxed) == state::NOTIFIED {
+            self.expect_no_return(&me, record);
+            drop(me);
+            RawMutex::lock(self);
+        } else if !notified {
             self.return_unnotified(&me, record);
         } else if !self.wait_queued(&me, record, deadline) {
             // Those before it in the mutex's queue may not run, though the mutex is free.
@@ -314,8 +320,12 @@ impl<P: Platform> RawCondvar<P> {
         while moved < most
             && let Some(first) = held.first()
         {
-            let Some(to) = Destination::<P>::of(first) else {
-                // Its lock has no queue of ours.
+            // SAFETY: `first` stays in its queue, which changes under the wait lock that is held here, until
+            // it is in the mutex's, which changes under the one that `arrivals` holds (1).
+            let arrivals = Destination::<P>::of(first).map(|to| (unsafe { to.hold(None) }, to));
+            let Some((mut arrivals, to)) = arrivals.filter(|(to, _)| most > 1 || to.is_first())
+            else {
+                // Its lock has no queue of ours, or others are being woken there, behind whom it would be late.
                 held.remove(first);
                 detached = held.end_use(self.anchor());
                 // Ordering: Release, [condvar.notify]: pairs with the load in sleep()
@@ -326,9 +336,6 @@ impl<P: Platform> RawCondvar<P> {
                 moved += 1;
                 continue;
             };
-            // SAFETY: `first` stays in its queue, which changes under the wait lock that is held here, until
-            // it is in the mutex's, which changes under the one that `arrivals` holds (1).
-            let mut arrivals = unsafe { to.hold(None) };
             while moved < most
                 && let Some(slot) = held.first()
                 && Destination::of(slot).as_ref() == Some(&to)

@@ -79,7 +79,22 @@ fn notify_all_reaches_both() {
 /// The notifier holds the mutex and releases it while the first waiter moves the second.
 #[test]
 fn notify_all_under_the_mutex_reaches_both() {
-    model(Some(2), || {
+    notified_under_the_mutex(|condvar| {
+        condvar.notify_all();
+    });
+}
+
+/// The second finds the first in the mutex's queue, and is woken beside it.
+#[test]
+fn two_notifications_under_the_mutex_reach_both() {
+    notified_under_the_mutex(|condvar| {
+        condvar.notify_one();
+        condvar.notify_one();
+    });
+}
+
+fn notified_under_the_mutex(notify: fn(&RawCondvar<Model>)) {
+    model(Some(2), move || {
         let shared = Shared::new();
         let waiters: Vec<_> = (0..2)
             .map(|_| {
@@ -89,7 +104,7 @@ fn notify_all_under_the_mutex_reaches_both() {
             .collect();
         shared.mutex.lock();
         shared.ready.with_mut(|ready| unsafe { *ready += 2 });
-        shared.condvar.notify_all();
+        notify(&shared.condvar);
         unsafe { shared.mutex.unlock() };
         waiters.into_iter().for_each(|t| t.join().unwrap());
     });

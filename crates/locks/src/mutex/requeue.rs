@@ -78,6 +78,11 @@ pub(crate) struct Arrivals<'m, P: Platform> {
 }
 
 impl<P: Platform> Arrivals<'_, P> {
+    /// Whether nobody is in the mutex's queue.
+    pub fn is_first(&self) -> bool {
+        self.was_empty
+    }
+
     /// Puts a waiter that was taken off its condition variable's queue at the end of the mutex's.
     pub fn push(&mut self, slot: Slot) {
         self.held.push_back(slot, state::COND);
