@@ -26,7 +26,7 @@ mutex_names! {
     /// ([`AtomicMutex`] does not).
     ///
     /// *Waiting*: spins for up to 20 us (with more than ten CPUs 2 us for each, up to 200 us) while the holder is seen running, then sleeps in a queue. Where one
-    /// thread takes the mutex again and again (with many CPUs: comes back before the others' turns), the others sleep and the mutex changes hands once a *slice*: of 0.5 ms, with
+    /// thread takes the mutex again and again, or comes back before the others' turns, the others sleep and the mutex changes hands once a *slice*: of 0.5 ms, with
     /// many waiters of 4 ms over their number, at least 0.1 ms. A thread that comes now and then, and has not used up
     /// its share lately, does not wait for the end of a slice: an unlock soon after lets it in. Where nobody
     /// retakes the mutex, a first waiter that has slept for 4 ms is handed it by the next unlock.
