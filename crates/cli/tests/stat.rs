@@ -11,7 +11,7 @@ use assert_cmd::Command;
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;
-use support::{Planted, hot, interposer, one_line, refused};
+use support::{Planted, compiled, hot, interposer, one_line, refused};
 
 fn stat(arguments: &[&str]) -> Command {
     let mut command = Command::cargo_bin("lockwright").unwrap();
@@ -73,6 +73,25 @@ fn waits_add_up_to_those_of_calls_and_of_threads() {
         assert_eq!(sum(&lock["waiters"], "count"), waits, "{lock:#}");
     }
     assert_eq!(sum(&report["threads"], "wait_ns"), sum(&report["locks"], "wait_ns"));
+}
+
+/// Waits begin and end while a holder is charged with them.
+#[test]
+fn holders_are_blamed_for_what_was_waited_and_no_more() {
+    let speed = compiled("speed", include_str!("../../preload/benches/speed.c"), &[]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("report");
+    for load in [["short", "1000000"], ["mutex", "200000"]] {
+        let to = ["-j", "-o", file.to_str().unwrap(), "--", speed.to_str().unwrap()];
+        stat(&[&to[..], &load].concat()).assert().code(0);
+        let report: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        let lock = lock(&report, "mutexes");
+        let holders = lock["holders"].as_array().unwrap();
+        let blamed: u64 = holders.iter().map(|holder| holder["ns"].as_u64().unwrap()).sum();
+        let waited = lock["wait_ns"].as_u64().unwrap();
+        assert!(blamed <= waited + waited / 20, "{lock:#}");
+        assert!(blamed >= waited / 2, "{lock:#}");
+    }
 }
 
 #[test]

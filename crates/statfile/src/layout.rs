@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 /// The first word of a file.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"lockwrst");
 /// What a reader must be made for.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Entries of the tables, powers of two.
 pub const LOCKS: usize = 1 << 11;
@@ -199,8 +199,6 @@ pub struct Lock {
     pub address: AtomicU64,
     /// A [`Kind`].
     pub kind: AtomicU32,
-    /// Threads that wait now.
-    pub waiters: AtomicU32,
     /// Most threads that waited at a time.
     pub most_waiters: AtomicU32,
     /// How many locks at this address have been destroyed.
@@ -227,8 +225,8 @@ pub struct Lock {
     pub hold_ns: AtomicU64,
     /// The longest of them.
     pub hold_max_ns: AtomicU64,
-    /// For the writer: sum of the times at which those who wait now began to.
-    pub sum_of_starts: AtomicU64,
+    /// For the writer: how many wait now, and the sum of the times at which they began to.
+    pub waiting: AtomicU64,
     /// For the writer: time waited by those who have stopped.
     pub waited_ticks: AtomicU64,
     /// For the writer: time waited that somebody has been blamed for.

@@ -17,6 +17,7 @@ mod file;
 mod modules;
 mod stack;
 mod tables;
+mod waiting;
 mod words;
 
 use core::sync::atomic::Ordering::Relaxed;
@@ -35,6 +36,11 @@ pub use file::{asked, end, fork_in_child, hold_every, start};
 const STACK_EVERY_NS: u64 = 200_000;
 /// The same for a stack that is taken with the lock held.
 const HELD_STACK_EVERY_NS: u64 = 2_000_000;
+/// Acquisitions in the file are late by at most this part of themselves.
+const STEP: u32 = 64;
+/// Least time between two releases of one lock that its holder is blamed for: what is waited until then falls to the
+/// next. (A slice of a saturated lock lasts a hundred times as long.)
+const CHARGE_EVERY_NS: u64 = 5_000;
 /// How often lock events are written to the file, by whoever waits then.
 const EVENTS_EVERY_NS: u64 = 50_000_000;
 
@@ -69,12 +75,15 @@ pub fn begin(object: &Object, reads: bool, from: usize) -> bool {
         w.slept.set(false);
         w.depth.set(0);
         let start = Native::ticks();
+        let Some(waiters) = waiting::begin(&lock.waiting, start) else {
+            return false;
+        };
         w.start.set(start);
         w.state.set(WAITING);
         // Ordering: Relaxed, stat (block)
-        let waiters = lock.waiters.fetch_add(1, Relaxed) + 1;
-        lock.most_waiters.fetch_max(waiters, Relaxed);
-        lock.sum_of_starts.fetch_add(start, Relaxed);
+        if lock.most_waiters.load(Relaxed) < waiters {
+            lock.most_waiters.fetch_max(waiters, Relaxed);
+        }
         true
     })
 }
@@ -120,26 +129,30 @@ fn enter_wait(file: &File, w: &Words) {
     let (start, ticks) = (w.start.get(), w.end.get().saturating_sub(w.start.get()));
     let ns = Native::ns_of(ticks);
     // Ordering: Relaxed, stat (block)
-    lock.waiters.fetch_sub(1, Relaxed);
-    lock.sum_of_starts.fetch_sub(start, Relaxed);
+    waiting::end(&lock.waiting, start);
     lock.waited_ticks.fetch_add(ticks, Relaxed);
     lock.wait_ns.fetch_add(ns, Relaxed);
-    lock.wait_max_ns.fetch_max(ns, Relaxed);
+    tables::raise(&lock.wait_max_ns, ns);
     lock.histogram[bucket(ns)].fetch_add(1, Relaxed);
     if w.got.get() {
         lock.contended.fetch_add(1, Relaxed);
-        lock.slept.fetch_add(w.slept.get().into(), Relaxed);
-        note_counts(lock, w.acquisitions.get(), w.changes.get());
+        if w.slept.get() {
+            lock.slept.fetch_add(1, Relaxed);
+        }
+        // Not each time, which would move another line. When the program ends its objects are read.
+        let seen = lock.seen_acquisitions.load(Relaxed);
+        if w.acquisitions.get().wrapping_sub(seen) > seen / STEP {
+            note_counts(lock, w.acquisitions.get(), w.changes.get());
+        }
     } else {
         lock.failed.fetch_add(1, Relaxed);
     }
 
     if let Some((index, thread)) = tables::thread(file, w.thread.get()) {
         w.thread.set(index + 1);
-        // Ordering: Relaxed, stat (block)
-        thread.waits.fetch_add(1, Relaxed);
-        thread.ns.fetch_add(ns, Relaxed);
-        thread.max_ns.fetch_max(ns, Relaxed);
+        tables::add_own(&thread.waits, 1);
+        tables::add_own(&thread.ns, ns);
+        tables::raise(&thread.max_ns, ns);
     }
     count_at_site(file, w, w.index.get(), w.role.get(), w.from.get(), ns);
     w.state.set(IDLE);
@@ -214,17 +227,28 @@ pub struct Charge {
 
 /// A lock that others wait for is about to be released: what they have waited since the last
 /// release. With the lock still held, or a waiter that it goes to could release it first, and would
-/// be blamed for what it has waited itself.
+/// be blamed for what it has waited itself. A thread that releases one lock again and again is charged now and then.
 #[cold]
 pub fn charge(address: usize) -> Option<Charge> {
-    let (lock, entry) = tables::known_lock(file::collecting()?, address)?;
+    let file = file::collecting()?;
     let at = Native::ticks();
-    // Read one by one, so off by a wait that begins or ends just now; the next release makes up for
-    // it.
+    let just_now = words(|w| {
+        let ago = at.wrapping_sub(w.charged_at.get());
+        let same = w.charged.get() == address && ago < Native::ticks_of(CHARGE_EVERY_NS);
+        if !same {
+            w.charged.set(address);
+            w.charged_at.set(at);
+        }
+        same
+    });
+    if just_now {
+        return None;
+    }
+    let (lock, entry) = tables::known_lock(file, address)?;
+    // Read one by one, so a wait that ends just now may be in both; the next release makes up for it.
+    let now = waiting::together(&entry.waiting, at);
     // Ordering: Relaxed, stat (block)
-    let now = at.wrapping_mul(entry.waiters.load(Relaxed).into());
-    let waiting = now.wrapping_sub(entry.sum_of_starts.load(Relaxed)) as i64;
-    let all = entry.waited_ticks.load(Relaxed).wrapping_add(waiting.max(0) as u64);
+    let all = entry.waited_ticks.load(Relaxed).wrapping_add(now);
     let before = entry.blamed_ticks.fetch_max(all, Relaxed);
     Some(Charge { lock, ns: Native::ns_of(all.saturating_sub(before)), at })
 }
@@ -281,7 +305,7 @@ pub fn hold_ends(address: usize) {
             // Ordering: Relaxed, stat (block)
             lock.holds.fetch_add(1, Relaxed);
             lock.hold_ns.fetch_add(ns, Relaxed);
-            lock.hold_max_ns.fetch_max(ns, Relaxed);
+            tables::raise(&lock.hold_max_ns, ns);
         }
     });
 }

@@ -17,6 +17,20 @@ pub fn add(counter: &AtomicU64, n: u64) {
     counter.fetch_add(n, Relaxed);
 }
 
+/// Adds to a counter that the calling thread alone adds to.
+pub fn add_own(counter: &AtomicU64, n: u64) {
+    // Ordering: Relaxed, stat (block)
+    counter.store(counter.load(Relaxed).wrapping_add(n), Relaxed);
+}
+
+/// Raises a maximum. Most figures are below it, and write nothing.
+pub fn raise(most: &AtomicU64, n: u64) {
+    // Ordering: Relaxed, stat (block)
+    if most.load(Relaxed) < n {
+        most.fetch_max(n, Relaxed);
+    }
+}
+
 /// The entry with this key in a table, and its index; made if there is none and `make` says what to
 /// write into it.
 fn find<T>(
@@ -100,8 +114,7 @@ pub fn count_at(file: &File, site: (u32, &Site), ns: u64, frames: Option<&[usize
     let (index, site) = site;
     add(&site.count, 1);
     add(&site.ns, ns);
-    // Ordering: Relaxed, stat
-    site.max_ns.fetch_max(ns, Relaxed);
+    raise(&site.max_ns, ns);
     let Some(frames) = frames else {
         add(&site.pending_count, 1);
         add(&site.pending_ns, ns);

@@ -52,11 +52,14 @@ pub struct Words {
     pub thread_tid: Cell<u32>,
     /// The stack of the wait.
     pub frames: [Cell<usize>; FRAMES],
+    /// The lock whose release the thread was blamed for last, and when, in ticks.
+    pub charged: Cell<usize>,
+    pub charged_at: Cell<u64>,
     unused: Cell<usize>,
 }
 
 initial_exec!(
     /// The calling thread's words.
-    pub fn words: Words = unreachable!("this library is for glibc alone"), 320 bytes,
+    pub fn words: Words = unreachable!("this library is for glibc alone"), 336 bytes,
     "lockwright_preload_words"
 );
