@@ -108,7 +108,8 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             Round::Ends { last, away, count: seen } => {
                 // Of the wait alone: before it the lock may have been free.
                 let turns = count.wrapping_sub(seen).max(1);
-                let turn = (last.ago(now) - away) / u64::from(turns);
+                // The clocks of two CPUs may differ a little.
+                let turn = last.ago(now).saturating_sub(away) / u64::from(turns);
                 // A quarter more, since an owner that stays saves the others' transfers too.
                 if away < turn + turn / 4 { SURE } else { 0 }
             }
