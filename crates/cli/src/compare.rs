@@ -20,7 +20,7 @@ use lockwright_lab::report::{json, markdown, openmetrics, others, table};
 use crate::args::{ReportArgs, help};
 use crate::failure::{Failure, exit};
 use crate::output::{self, Form, Target, target_of};
-use crate::session::{Conducted, Reports, conduct_to, unrenderable};
+use crate::session::{Reports, Session, session_to, unrenderable};
 use crate::values::{judged_by, share};
 use crate::workload::{CommandArgs, WorkloadArgs};
 
@@ -294,8 +294,8 @@ fn measured(
         return Err(Failure::Usage("nothing is left to be compared with the base".to_owned()));
     }
     let targets = targets(args, exports)?;
-    let Conducted { record, code } =
-        conduct_to(&experiment, args.reports.quiet, targets, &comparison)?;
+    let Session { record, code } =
+        session_to(&experiment, args.reports.quiet, targets, &comparison)?;
     let Some(record) = record else { return Ok(ExitCode::from(code)) };
     write_exports(&record, exports)?;
     let code = if code == exit::OK { args.code(&comparison.judged(&record)) } else { code };

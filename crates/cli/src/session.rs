@@ -47,7 +47,7 @@ pub fn unrenderable(why: impl std::fmt::Display) -> Failure {
 }
 
 /// What came of an experiment: its record, unless nothing was measured, and the exit code.
-pub struct Conducted {
+pub struct Session {
     /// The record.
     pub record: Option<Record>,
     /// 0, or what went wrong.
@@ -55,22 +55,22 @@ pub struct Conducted {
 }
 
 /// Carries an experiment out and writes its reports.
-pub fn conduct(
+pub fn session(
     experiment: &Experiment,
     args: &ReportArgs,
     reports: &impl Reports,
-) -> Result<Conducted, Failure> {
+) -> Result<Session, Failure> {
     // Before anything is measured, so that no run is lost to a bad path.
-    conduct_to(experiment, args.quiet, output::targets(args)?, reports)
+    session_to(experiment, args.quiet, output::targets(args)?, reports)
 }
 
 /// The same with the reports' targets given.
-pub fn conduct_to(
+pub fn session_to(
     experiment: &Experiment,
     quiet: bool,
     targets: Vec<(Form, Target)>,
     reports: &impl Reports,
-) -> Result<Conducted, Failure> {
+) -> Result<Session, Failure> {
     catch_signals()?;
     let mut warnings = Warnings::default();
     warnings.add(debug_build());
@@ -91,7 +91,7 @@ pub fn conduct_to(
             Some(failure) => Err(failure),
             None => {
                 say!("lockwright: interrupted before anything was measured; nothing written");
-                Ok(Conducted { record: None, code: exit::INTERRUPTED })
+                Ok(Session { record: None, code: exit::INTERRUPTED })
             }
         };
     }
@@ -106,7 +106,7 @@ pub fn conduct_to(
         None if !complete => exit::INTERRUPTED,
         None => exit::OK,
     };
-    Ok(Conducted { record: Some(record), code })
+    Ok(Session { record: Some(record), code })
 }
 
 /// Runs the experiment with progress; the JSON file has what was measured so far.

@@ -7,8 +7,8 @@
 //! instead: woken one after another, each late by a wake-up, they would keep the mutex idle in between.
 //!
 //! *Guarantees*: a waiter that released the mutex before a notification is notified by it; each
-//! notification ends one wait, and is counted exactly; no spurious return; order FIFO among waiters that have
-//! a thread slot; abortable by deadline, until notified. Two mutexes may be used with one condition
+//! notification ends one wait, and is counted exactly; no spurious return; waiters that have a thread slot
+//! are notified in FIFO order, and may return in another; abortable by deadline, until notified. Two mutexes may be used with one condition
 //! variable, also at a time: each waiter returns with its own. A waiter that has returned, the last, may free
 //! the condition variable while the notifier still runs. *Does not guarantee*: order and promptness for a
 //! thread that has no slot (table exhausted, or in a signal handler): it looks for its notification every
@@ -26,7 +26,7 @@
 //!
 //! ```text
 //! Edges
-//!  [condvar.notify]  notify: state store Release (Arrivals::push) -> wait: state load Acquire  publishes what the notifier did
+//!  [condvar.notify]  notify, Arrivals::push: state store Release -> wait: state load Acquire  publishes what the notifier did
 //!  [condvar.stray]   notify_strays: strays exchange Release -> take_permit: strays exchange Acquire  publishes what the notifier did
 //! ```
 
@@ -68,7 +68,7 @@ pub trait Companion<P: Platform> {
     #[doc(hidden)]
     fn expect_return(&self, me: &Me<P>) -> Option<Return<P>>;
 
-    /// Takes that back; the caller holds the lock still.
+    /// Takes that back.
     #[doc(hidden)]
     fn expect_no_return(&self, me: &Me<P>, by: Return<P>);
 
@@ -98,17 +98,15 @@ impl<P: Platform, W: Policy> Companion<P> for RawMutex<P, W> {
     fn come_back(&self, me: Me<P>, by: Return<P>, notified: bool, deadline: Option<u64>) {
         let record = by.0.expect("expect_return() gave one");
         // Ordering: Relaxed, sequence (read when the wait ended, [condvar.notify])
-        if my_state(&me).load(Relaxed) == state::NOTIFIED {
+        let moved = notified && my_state(&me).load(Relaxed) != state::NOTIFIED;
+        if !moved {
             self.expect_no_return(&me, record);
-            drop(me);
-            RawMutex::lock(self);
-        } else if !notified {
-            self.return_unnotified(&me, record);
-        } else if !self.wait_queued(&me, record, deadline) {
-            // Those before it in the mutex's queue may not run, though the mutex is free.
-            drop(me);
-            RawMutex::lock(self);
+        } else if self.wait_queued(&me, record, deadline) {
+            return;
         }
+        // In no queue; or those before it in the mutex's may not run, though the mutex is free.
+        drop(me);
+        RawMutex::lock(self);
     }
 }
 
@@ -253,7 +251,7 @@ impl<P: Platform> RawCondvar<P> {
         deadline: Option<u64>,
         stop: &impl Stop,
     ) -> bool {
-        // Ordering: Acquire, [condvar.notify]: pairs with the store in Arrivals::push()
+        // Ordering: Acquire, [condvar.notify]: pairs with the stores in notify_queued() and Arrivals::push()
         let waits = || my_state(me).load(Acquire) == state::COND;
         while waits() {
             if stop.is_stopped() || deadline.is_some_and(|at| P::now() >= at) {

@@ -11,7 +11,8 @@
  * short     the same with one addition inside and nothing outside
  * map       eight threads, a table in 16 shards, keys at random
  * rwlock    eight threads, one reader-writer lock, nine reads to a write
- * queue     four threads put in and four take out, two condition variables
+ * queue     four threads put in and four take out, two condition variables; waits are until it is done, for an
+ *           item or a place as well
  */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -20,7 +20,7 @@ use lockwright_lab::report::{csv, json, markdown, openmetrics, table};
 use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::output::{Form, Target};
-use crate::session::{Reports, conduct, unrenderable};
+use crate::session::{Reports, session, unrenderable};
 use older::Older;
 
 /// `lockwright bench`.
@@ -91,8 +91,8 @@ fn bench(
         shown.references = older.references(&experiment);
     }
     let reports = Tables { shown, finish, older, seed: args.seed };
-    let conducted = conduct(&experiment, &args.reports, &reports)?;
-    Ok(ExitCode::from(conducted.code))
+    let done = session(&experiment, &args.reports, &reports)?;
+    Ok(ExitCode::from(done.code))
 }
 
 /// A record as tables, to whose page `finish` may add.

@@ -62,10 +62,12 @@ const FITS: &str = "the lock said that it fits";
 
 fn measure(lock: &Lock, load: &Load, time: Duration, stop: &Interrupt) -> Result<Sample, RunError> {
     Ok(match *load {
-        Load::Uncontended(Pair::Lock) => uncontended(|pairs| lock.mutex.expect(FITS).solo(pairs)),
+        Load::Uncontended(Pair::Lock) => {
+            uncontended(|pairs| lock.mutex.expect(FITS).uncontended(pairs))
+        }
         Load::Uncontended(pair) => {
             let write = pair == Pair::Write;
-            uncontended(|pairs| lock.rwlock.expect(FITS).solo(pairs, write))
+            uncontended(|pairs| lock.rwlock.expect(FITS).uncontended(pairs, write))
         }
         Load::Mutex { threads, rhythm } => {
             let spec = RoundSpec { threads, rhythm, time };

@@ -23,17 +23,15 @@ pub(super) struct Arrival {
     pub(super) crowded_out: bool,
     /// It saw the lock taken again and again, or is known to do that itself.
     pub(super) retaken: bool,
-    /// Where the lock may go round.
-    round: Round,
+    /// What of the lock's going round the caller looks at, if it does.
+    round: Option<Round>,
     /// When the call gives up, by [`Platform::now`].
     deadline: Option<u64>,
 }
 
-/// From one acquisition of a thread to its next, if the lock goes round.
+/// From one acquisition of a thread to its next.
 enum Round {
-    /// It is not looked at.
-    Unwatched,
-    /// The next is looked at.
+    /// It begins when the thread gets the lock.
     Begins,
     /// The thread had got the lock then, came again after so many ticks, and saw this count.
     Ends { last: Last, away: u64, count: u8 },
@@ -60,7 +58,7 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
             standing: Standing::Guest,
             crowded_out: false,
             retaken: false,
-            round: Round::Unwatched,
+            round: None,
             deadline,
         };
         let Some(record) = P::my_record().filter(|_| Self::S.slices) else {
@@ -74,10 +72,10 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
                 let comes_back = last.sooner == SURE && away <= P::ticks_of(COMES_BACK_NS);
                 (arrival.retaken, arrival.crowded_out) = (comes_back, comes_back);
                 // Ordering: Relaxed, hint (what the policy goes by)
-                Round::Ends { last, away, count: self.words.count.load(Relaxed) }
+                Some(Round::Ends { last, away, count: self.words.count.load(Relaxed) })
             }
-            None if now & SAMPLED == 0 || !Self::one_spinner() => Round::Begins,
-            None => Round::Unwatched,
+            None if now & SAMPLED == 0 || !Self::one_spinner() => Some(Round::Begins),
+            None => None,
         };
         arrival
     }
@@ -87,14 +85,13 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
     /// remembers that until it comes again. With two CPUs it watches some rounds only, since it holds the lock
     /// meanwhile, and wants to see that several times.
     fn note_round(&self, arrival: &Arrival) {
-        let Some(record) = P::my_record().filter(|_| !matches!(arrival.round, Round::Unwatched))
-        else {
+        let (Some(round), Some(record)) = (&arrival.round, P::my_record()) else {
             return;
         };
         // Ordering: Relaxed, owner-only (others read it as a hint)
         let (now, count) = (P::ticks(), self.words.count.load(Relaxed));
         let one = Self::one_spinner();
-        let sooner = match arrival.round {
+        let sooner = match *round {
             // Of two threads one took it more than once, which may have been the caller.
             Round::Ends { last, .. } if one && count.wrapping_sub(last.count) > 2 => last.sooner,
             Round::Ends { last, away, .. } if one => {
@@ -114,7 +111,6 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
                 if away < turn + turn / 4 { SURE } else { 0 }
             }
             Round::Begins => 0,
-            Round::Unwatched => return,
         };
         share::note_last(record, self.address(), Last::new(now, count, sooner));
     }

@@ -149,17 +149,4 @@ impl<P: Platform, W: Policy> RawMutex<P, W> {
         held.set_cond_waiters(held.cond_waiters().saturating_sub(1));
         held.leave(self.anchor());
     }
-
-    /// The end of a condition wait that nobody has ended: takes the mutex.
-    pub(crate) fn return_unnotified(&self, me: &Me<P>, record: Record<P>) {
-        let held = record.acquire(Some(me));
-        held.set_cond_waiters(held.cond_waiters().saturating_sub(1));
-        if self.try_acquire() {
-            held.leave(self.anchor());
-            return self.acquired();
-        }
-        held.push_back(me.slot(), state::WAITING);
-        drop(held);
-        self.wait_queued(me, record, None);
-    }
 }

@@ -11,8 +11,8 @@ const TIME_BITS: u32 = 38;
 const TIME: u64 = (1 << TIME_BITS) - 1;
 /// Above the sum, with room for that of as many as can be counted.
 const COUNT_SHIFT: u32 = 52;
-/// So many are counted at a time, at most.
-const MOST: u64 = 4_000;
+/// So many are counted at a time, and as many more as come in the same moment.
+const MOST: u64 = 3_000;
 
 fn units(ticks: u64) -> u64 {
     (ticks >> UNIT_SHIFT) & TIME

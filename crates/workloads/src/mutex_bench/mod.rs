@@ -10,19 +10,19 @@
 //! |---|---|---|
 //! | throughput | [`MutexBench::throughput`] | sections per thread, CPU time, context switches |
 //! | waiting | [`MutexBench::latency`] | a histogram of the wait before each section |
-//! | uncontended | [`MutexBench::solo`] | time of lock and unlock in pairs by one thread |
+//! | uncontended | [`MutexBench::uncontended`] | time of lock and unlock in pairs by one thread |
 
 mod latency;
 mod round;
-mod solo;
 mod spec;
 mod subject;
+mod uncontended;
 
 pub use latency::LatencyReport;
 pub use round::{RoundReport, ThreadReport, sections};
-pub use solo::loop_overhead;
 pub use spec::{Rhythm, RoundSpec};
 pub use subject::{BenchMutex, LockApi, MutexBench, NoLock, Runner};
+pub use uncontended::loop_overhead;
 
 #[cfg(test)]
 mod tests;

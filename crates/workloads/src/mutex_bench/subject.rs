@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::{LatencyReport, RoundReport, RoundSpec, latency, round, solo};
+use super::{LatencyReport, RoundReport, RoundSpec, latency, round, uncontended};
 use crate::harness::Interrupt;
 
 /// A mutex over a `u64`, as a user of that lock would declare it.
@@ -74,7 +74,7 @@ pub trait MutexBench: Sync {
     fn latency(&self, spec: &RoundSpec, interrupt: &Interrupt) -> io::Result<LatencyReport>;
 
     /// Time of `pairs` lock and unlock pairs by the calling thread alone, loop included.
-    fn solo(&self, pairs: u64) -> Duration;
+    fn uncontended(&self, pairs: u64) -> Duration;
 }
 
 /// [`MutexBench`] for the mutex `M`.
@@ -94,7 +94,7 @@ impl<M: BenchMutex> MutexBench for Runner<M> {
         latency::latency::<M>(spec, interrupt)
     }
 
-    fn solo(&self, pairs: u64) -> Duration {
-        solo::solo::<M>(pairs)
+    fn uncontended(&self, pairs: u64) -> Duration {
+        uncontended::uncontended::<M>(pairs)
     }
 }

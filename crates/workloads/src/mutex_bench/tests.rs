@@ -87,6 +87,6 @@ fn an_interrupt_ends_the_round() {
 
 #[test]
 fn pairs_and_their_loop_take_time() {
-    assert!(Runner::<Works>::NEW.solo(1_000) > Duration::ZERO);
+    assert!(Runner::<Works>::NEW.uncontended(1_000) > Duration::ZERO);
     assert!(loop_overhead(100_000) > Duration::ZERO);
 }

@@ -263,7 +263,7 @@ pub trait RwBench: Sync {
     fn round(&self, spec: &RwSpec, interrupt: &Interrupt) -> io::Result<RwReport>;
 
     /// Time of so many reads (or writes) of nothing by the calling thread alone, loop included.
-    fn solo(&self, pairs: u64, write: bool) -> Duration;
+    fn uncontended(&self, pairs: u64, write: bool) -> Duration;
 }
 
 /// [`RwBench`] for the lock `L`.
@@ -301,7 +301,7 @@ impl<L: BenchRwLock> RwBench for RwRunner<L> {
     }
 
     #[inline(never)]
-    fn solo(&self, pairs: u64, write: bool) -> Duration {
+    fn uncontended(&self, pairs: u64, write: bool) -> Duration {
         let lock = CachePadded::new(L::new());
         let lock: &L = black_box(&*lock);
         let began = Instant::now();

@@ -114,7 +114,7 @@ fn over_number(table: &Table, rows: &[Row], setting: &str) -> Picture {
         points
     };
     let columns = distinct(own.iter().map(|(cell, _)| &*cell.column));
-    let names: Vec<String> = columns.iter().map(|column| in_words(column)).collect();
+    let names: Vec<String> = columns.iter().map(|column| spaced(column)).collect();
     let both = columns.iter().zip(&names).enumerate().flat_map(|(number, (column, name))| {
         [false, true].map(|expected| Series {
             number,
@@ -145,7 +145,7 @@ fn over_number(table: &Table, rows: &[Row], setting: &str) -> Picture {
 fn below_each_other(table: &Table, (column, unit): (&str, &str)) -> Picture {
     let of_kind = |cell: &&Cell| cell.column == column && cell.unit == unit;
     let own: Vec<&Cell> = table.cells.iter().filter(of_kind).collect();
-    let names: Vec<String> = own.iter().map(|cell| in_words(&cell.row)).collect();
+    let names: Vec<String> = own.iter().map(|cell| spaced(&cell.row)).collect();
     let rows = own.iter().zip(&names).map(|(cell, name)| Dot {
         number: 0,
         name,
@@ -154,7 +154,7 @@ fn below_each_other(table: &Table, (column, unit): (&str, &str)) -> Picture {
         expected: Some(cell.published),
     });
     Dots {
-        title: &format!("{}: {}", table.name, in_words(column)),
+        title: &format!("{}: {}", table.name, spaced(column)),
         caption: caption(table),
         along: unit.to_owned(),
         say: &|figure| significant(Some(figure)),
@@ -177,7 +177,7 @@ fn range(cell: &Cell) -> Option<[f64; 2]> {
     Some([cell.simulated * (1.0 - half).max(0.0), cell.simulated * (1.0 + half)])
 }
 
-fn in_words(name: &str) -> String {
+fn spaced(name: &str) -> String {
     name.replace('_', " ")
 }
 

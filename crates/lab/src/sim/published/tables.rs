@@ -272,8 +272,8 @@ pub(super) static TABLES: &[Source] = &[
     Source {
         name: "mutex-slowpath-time",
         csv: csv!("mutex-slowpath-time"),
-        about: "as mutex-aim7-high-systime, no hyper-threading; the processor time that goes into acquisitions of over 1 us; \
-                four nodes are fitted",
+        about: "as mutex-aim7-high-systime, no hyper-threading; the processor time that goes into acquisitions of \
+                over 1 us; four nodes are fitted",
         sheet: aim7::slow_path,
     },
     Source {

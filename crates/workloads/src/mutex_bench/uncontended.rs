@@ -9,7 +9,7 @@ use super::BenchMutex;
 
 /// Time of `pairs` lock and unlock pairs, loop included.
 #[inline(never)]
-pub(super) fn solo<M: BenchMutex>(pairs: u64) -> Duration {
+pub(super) fn uncontended<M: BenchMutex>(pairs: u64) -> Duration {
     let mutex = CachePadded::new(M::new());
     let mutex: &M = black_box(&*mutex);
     let began = Instant::now();
@@ -22,7 +22,7 @@ pub(super) fn solo<M: BenchMutex>(pairs: u64) -> Duration {
     began.elapsed()
 }
 
-/// Time of the same loop without the lock, to be subtracted from [`super::MutexBench::solo`].
+/// Time of the same loop without the lock, to be subtracted from [`super::MutexBench::uncontended`].
 #[inline(never)]
 pub fn loop_overhead(pairs: u64) -> Duration {
     let mut counter = CachePadded::new(0_u64);
